@@ -6,7 +6,6 @@
 package fusion
 
 import (
-	"encoding/binary"
 	"fmt"
 	"slices"
 	"strings"
@@ -81,30 +80,27 @@ type shape struct {
 	outs    []int
 }
 
-// key returns a text that shapes have in common of which one is the other.
-func (s *shape) key() string {
-	b := []byte{byte(s.compute)}
-	number := func(n int) { b = binary.AppendVarint(b, int64(n)) }
-	list := func(n int, of func(i int) int) {
-		number(n)
-		for i := range n {
-			number(of(i))
-		}
-	}
-	list(len(s.in), func(i int) int { return int(s.in[i]) })
-	list(len(s.stored), func(i int) int { return int(s.stored[i]) })
-	list(len(s.attrs), func(i int) int { return int(s.attrs[i]) })
-	list(len(s.outs), func(i int) int { return s.outs[i] })
-	for _, m := range s.members {
-		number(int(m.Kernel.Serial()))
+// key adds what shapes have in common of which one is the other.
+func (s *shape) key(k *key) {
+	k.number(int(s.compute))
+	numbers(k, s.in)
+	numbers(k, s.stored)
+	numbers(k, s.attrs)
+	numbers(k, s.outs)
+	k.number(len(s.members))
+	for i := range s.members {
+		m := &s.members[i]
+		k.number(int(m.Kernel.Serial()))
 		for _, from := range m.In { // as many as the kernel reads
-			number(from.Value)
-			number(from.Scalar)
+			k.number(from.Value)
+			k.number(from.Scalar)
 		}
-		list(len(m.Scalars), func(i int) int { return m.Scalars[i] })
-		list(len(m.Rounded), func(i int) int { return m.Rounded[i].Value<<8 | int(m.Rounded[i].To) })
+		numbers(k, m.Scalars)
+		k.number(len(m.Rounded))
+		for _, r := range m.Rounded {
+			k.number(r.Value<<8 | int(r.To))
+		}
 	}
-	return string(b)
 }
 
 // region composes the graph and makes the operator.

@@ -133,10 +133,21 @@ func (l *planner) space(steps []int) ([]int, bool) {
 // one element strides become 0: then accesses of the same elements, in the same order and
 // over the same shape, have the same strides.
 func (a access) over(space []int) access {
+	same := slices.Equal(a.view.Shape, space)
+	if same && !a.number {
+		as := true
+		for i, n := range space {
+			as = as && (n != 1 || a.view.Strides[i] == 0)
+		}
+		if as {
+			a.view.Shape = space
+			return a
+		}
+	}
 	strides := make([]int, len(space))
 	switch {
 	case a.number:
-	case slices.Equal(a.view.Shape, space):
+	case same:
 		copy(strides, a.view.Strides)
 	case !one(a.view.Strides) || a.view.NumElements() == 1:
 		copy(strides, ir.ContiguousStrides(space))
@@ -220,7 +231,7 @@ func (l *planner) disturb(x, y *member, space []int) bool {
 var regions memo[*Region]
 
 // build makes a group of steps.
-func (l *planner) build(steps []int) (*Group, error) {
+func (l *planner) build(steps []int, quick bool) (*Group, error) {
 	b := &builder{planner: l, g: &Group{Steps: steps}, values: map[seen]int{}}
 	b.space, _ = l.space(steps)
 	if err := b.collect(); err != nil {
@@ -229,7 +240,7 @@ func (l *planner) build(steps []int) (*Group, error) {
 	c := &b.g.Call
 	c.Space = b.space
 	c.Flat = c.AllFlat()
-	r, err := b.region(steps[0])
+	r, err := b.region(steps[0], quick)
 	if err != nil {
 		return nil, err
 	}
@@ -260,8 +271,10 @@ func (b *builder) collect() error {
 }
 
 // region returns the one of the builder's shape.
-func (b *builder) region(step int) (*Region, error) {
-	return regions.get(b.o.Kind(step)+b.shape.key(), func() (*Region, error) {
+func (b *builder) region(step int, quick bool) (*Region, error) {
+	k := append(make(key, 0, 256), b.o.Kind(step)...)
+	b.shape.key(&k)
+	return regions.get(string(k), quick, func() (*Region, error) {
 		r, err := b.shape.region()
 		if err == nil {
 			err = b.o.Code(step, r, &b.g.Call)
@@ -270,19 +283,25 @@ func (b *builder) region(step int) (*Region, error) {
 	})
 }
 
-// seen tells values of one region apart: a version of a buffer, seen in one way.
+// seen tells values of one region apart: a version of a buffer, seen in one way. All values
+// of a region are over one shape.
 type seen struct {
-	ref  program.Ref
-	view string
+	ref     program.Ref
+	dtype   ir.DType
+	strides [4]int
+	more    string // strides of further axes
 }
 
 func (a *access) id() seen {
-	view := make([]byte, 0, 32)
-	view = append(view, byte(a.view.DType))
-	for _, s := range a.view.Strides {
-		view = binary.AppendVarint(view, int64(s))
+	s := seen{ref: a.ref, dtype: a.view.DType}
+	if n := copy(s.strides[:], a.view.Strides); n < len(a.view.Strides) {
+		var more []byte
+		for _, step := range a.view.Strides[n:] {
+			more = binary.AppendVarint(more, int64(step))
+		}
+		s.more = string(more)
 	}
-	return seen{a.ref, string(view)}
+	return s
 }
 
 // A builder makes the region and the call of a group.
@@ -404,16 +423,38 @@ func (b *builder) results() error {
 }
 
 // usedOutside reports whether another step than those of a list uses a buffer from a version
-// on.
+// on, or the program returns it.
 func (l *planner) usedOutside(steps []int, r program.Ref) bool {
-	uses := func(o program.Ref) bool { return o.Buffer == r.Buffer && o.Version >= r.Version }
-	for i := range l.p.Steps {
-		if slices.Contains(steps, i) {
-			continue
-		}
-		if s := &l.p.Steps[i]; slices.ContainsFunc(s.In, uses) || slices.ContainsFunc(s.Out, uses) {
+	for _, u := range l.users[r.Buffer] {
+		if u.version >= r.Version && !slices.Contains(steps, u.step) {
 			return true
 		}
 	}
-	return slices.ContainsFunc(l.p.Results, uses)
+	return slices.ContainsFunc(l.p.Results, func(o program.Ref) bool { return o.Buffer == r.Buffer && o.Version >= r.Version })
+}
+
+// A use is that of a version of a buffer by a step.
+type use struct{ step, version int }
+
+// findUsers lists by buffer the steps that use it, ascending.
+func (l *planner) findUsers() {
+	count, total := make([]int, len(l.p.Buffers)), 0
+	each := func(f func(step int, r program.Ref)) {
+		for i := range l.p.Steps {
+			for _, list := range [2][]program.Ref{l.p.Steps[i].In, l.p.Steps[i].Out} {
+				for _, r := range list {
+					if r.Buffer >= 0 {
+						f(i, r)
+					}
+				}
+			}
+		}
+	}
+	each(func(_ int, r program.Ref) { count[r.Buffer]++; total++ })
+	all := make([]use, total)
+	l.users = make([][]use, len(l.p.Buffers))
+	for b, n := range count {
+		l.users[b], all = all[:0:n], all[n:]
+	}
+	each(func(i int, r program.Ref) { l.users[r.Buffer] = append(l.users[r.Buffer], use{i, r.Version}) })
 }

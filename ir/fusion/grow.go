@@ -2,7 +2,6 @@ package fusion
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
@@ -139,10 +138,8 @@ func (l *planner) near(a, b int) bool {
 func (l *planner) countWriters() {
 	l.writers = make([]int, len(l.p.Buffers))
 	for i := range l.p.Steps {
-		seen := map[int]bool{}
-		for _, r := range l.p.Steps[i].Out {
-			if !seen[r.Buffer] {
-				seen[r.Buffer] = true
+		for j, r := range l.p.Steps[i].Out {
+			if !slices.ContainsFunc(l.p.Steps[i].Out[:j], func(o program.Ref) bool { return o.Buffer == r.Buffer }) {
 				l.writers[r.Buffer]++
 			}
 		}
@@ -162,7 +159,7 @@ func (l *planner) grow() {
 		if f == nil || len(l.steps[l.group[i]]) > 1 {
 			continue
 		}
-		group, steps := slices.Clone(l.group), maps.Clone(l.steps)
+		group, steps := slices.Clone(l.group), slices.Clone(l.steps)
 		l.growFrom(i, f)
 		at := l.group[i]
 		if len(l.steps[at]) == 1 {
@@ -194,11 +191,7 @@ func (l *planner) growFrom(i int, f *fold) {
 				len(l.steps[at])+len(l.steps[other]) > mostMembers {
 				continue
 			}
-			for _, s := range l.steps[other] {
-				l.group[s] = at
-			}
-			l.steps[at] = slices.Sorted(slices.Values(slices.Concat(l.steps[at], l.steps[other])))
-			delete(l.steps, other)
+			l.merge(at, other)
 			changed = true
 		}
 	}
@@ -409,8 +402,8 @@ func (b *rowBuilder) results() error {
 }
 
 // build makes the rows of a group.
-func (b *rowBuilder) build() (*Group, error) {
-	r, err := b.rowsOf(&b.shape, b.g.Steps[0])
+func (b *rowBuilder) build(quick bool) (*Group, error) {
+	r, err := b.rowsOf(&b.shape, b.g.Steps[0], quick)
 	if err != nil {
 		return nil, err
 	}

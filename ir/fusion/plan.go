@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"errors"
 	"slices"
 	"sync"
 
@@ -64,26 +65,34 @@ type Item struct {
 type planner struct {
 	p     *program.Program
 	o     Options
-	info  []*member     // by step; nil for what is not fused
-	group []int         // by step: the number of its group
-	steps map[int][]int // by group, ascending
-	after [][]int       // by step: the steps that must run before it
+	info  []*member // by step; nil for what is not fused
+	group []int     // by step: the number of its group
+	steps [][]int   // by group, ascending; none of a group that became part of another
+	users [][]use   // by buffer
+	after [][]int   // by step: the steps that must run before it
 	why   map[int]string
 
-	folds   []*fold             // by step; nil for what folds no rows
-	writers []int               // by buffer: how many steps write to it
-	rows    map[int]*rowBuilder // by group that is computed row by row
+	folds   []*fold       // by step; nil for what folds no rows
+	writers []int         // by buffer: how many steps write to it
+	rows    []*rowBuilder // by group that is computed row by row
 
-	products map[int]*productBuilder // by group that begins with a product
+	products []*productBuilder // by group that begins with a product
+
+	passed []int // by group: the latest search that came by
+	search int
 }
 
 // Make plans a program. What it does is the same; nothing of it is changed.
 func Make(p *program.Program, o Options) *Plan {
-	l := &planner{p: p, o: o, steps: map[int][]int{}, why: map[int]string{}, rows: map[int]*rowBuilder{}, products: map[int]*productBuilder{}}
+	n := len(p.Steps)
+	l := &planner{p: p, o: o, info: make([]*member, n), group: make([]int, n), steps: make([][]int, n), why: map[int]string{},
+		rows: make([]*rowBuilder, n), products: make([]*productBuilder, n), passed: make([]int, n)}
 	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
-	l.info, l.group = make([]*member, len(p.Steps)), make([]int, len(p.Steps))
+	l.findUsers()
+	numbers := make([]int, n)
 	for i := range p.Steps {
-		l.group[i], l.steps[i] = i, []int{i}
+		numbers[i], l.group[i] = i, i
+		l.steps[i] = numbers[i : i+1 : i+1]
 		if s := &p.Steps[i]; s.Action == program.Launch && s.Call.Op.Kind == ir.Elementwise {
 			l.info[i] = l.look(i)
 		}
@@ -101,12 +110,12 @@ func Make(p *program.Program, o Options) *Plan {
 		l.attach()
 	}
 	made := l.groups()
-	plan := &Plan{Why: l.why}
-	for _, id := range l.order() {
-		if g := made[id.group]; g != nil {
+	plan := &Plan{Why: l.why, Order: make([]Item, 0, n)}
+	for _, first := range l.order() {
+		if g := made[first]; g != nil {
 			plan.Order, plan.Groups = append(plan.Order, Item{Step: g.Steps[0], Group: g}), append(plan.Groups, g)
 		} else {
-			plan.Order = append(plan.Order, Item{Step: id.step})
+			plan.Order = append(plan.Order, Item{Step: first})
 		}
 	}
 	return plan
@@ -124,64 +133,73 @@ func Pinned(p *program.Program, i int, refused func(step int) string) bool {
 	return true
 }
 
-// groups makes the groups of several steps, side by side: code may have to be compiled.
-func (l *planner) groups() map[int]*Group {
-	type result struct {
-		steps []int
-		g     *Group
-		err   error
-	}
-	var mu sync.Mutex
-	var list []*result
-	var wait sync.WaitGroup
-	work := func(steps []int, build func() (*Group, error)) error {
-		r := &result{steps: steps}
-		r.g, r.err = build()
-		mu.Lock()
-		defer mu.Unlock()
-		list = append(list, r)
-		return r.err
-	}
-	elements := func(steps []int) { _ = work(steps, func() (*Group, error) { return l.build(steps) }) }
+// A building is a group of several steps that is made.
+type building struct {
+	steps []int
+	build func(quick bool) (*Group, error) // where quick is set, only of what has code, else errNoCode
+	parts [][]int                          // groups that are made where this one cannot be
+	g     *Group
+	err   error
+}
+
+// errNoCode is the error of code that has to be made first.
+var errNoCode = errors.New("it has no code yet")
+
+// groups makes the groups of several steps and returns them by their first steps. Those whose
+// code has to be compiled are made side by side.
+func (l *planner) groups() []*Group {
+	var list, slow []*building
 	for id, steps := range l.steps {
-		var build func() (*Group, error)
-		var parts [][]int
-		if b := l.rows[id]; b != nil {
-			build, parts = b.build, b.parts
-		} else if b := l.products[id]; b != nil {
-			build, parts = b.build, [][]int{b.after}
+		if len(steps) < 2 {
+			continue
 		}
-		switch {
-		case len(steps) == 1:
-		case build == nil:
-			wait.Go(func() { elements(steps) })
-		default:
-			wait.Go(func() {
-				if work(steps, build) == nil {
-					return
-				}
-				for _, part := range parts {
-					if len(part) > 1 {
-						elements(part)
-					}
-				}
-			})
+		b := &building{steps: steps}
+		if rows := l.rows[id]; rows != nil {
+			b.build, b.parts = rows.build, rows.parts
+		} else if product := l.products[id]; product != nil {
+			b.build, b.parts = product.build, [][]int{product.after}
+		} else {
+			b.build = l.elements(steps)
+		}
+		list = append(list, b)
+		if b.g, b.err = b.build(true); b.err == errNoCode {
+			slow = append(slow, b)
 		}
 	}
-	wait.Wait()
-	slices.SortStableFunc(list, func(a, b *result) int { return len(b.steps) - len(a.steps) }) // parts come behind what they are of
-	made := map[int]*Group{}
-	for _, r := range list {
-		for _, i := range r.steps {
-			if l.group[i] = r.steps[0]; r.err != nil {
-				l.why[i], l.group[i] = r.err.Error(), i
+	for len(slow) > 0 {
+		var wait sync.WaitGroup
+		for _, b := range slow {
+			wait.Go(func() { b.g, b.err = b.build(false) })
+		}
+		wait.Wait()
+		var parts []*building
+		for _, b := range slow {
+			for _, part := range b.parts {
+				if b.err != nil && len(part) > 1 {
+					parts = append(parts, &building{steps: part, build: l.elements(part)})
+				}
 			}
 		}
-		if r.err == nil {
-			made[r.steps[0]] = r.g
+		slow = parts
+		list = append(list, parts...) // parts come behind what they are of
+	}
+	made := make([]*Group, len(l.p.Steps))
+	for _, b := range list {
+		for _, i := range b.steps {
+			if l.group[i] = b.steps[0]; b.err != nil {
+				l.why[i], l.group[i] = b.err.Error(), i
+			}
+		}
+		if b.err == nil {
+			made[b.steps[0]] = b.g
 		}
 	}
 	return made
+}
+
+// elements returns what makes a group of element-wise steps.
+func (l *planner) elements(steps []int) func(quick bool) (*Group, error) {
+	return func(quick bool) (*Group, error) { return l.build(steps, quick) }
 }
 
 // join makes one group of those of two steps of which the first follows the second, where
@@ -191,7 +209,6 @@ func (l *planner) join(i, before int) {
 	if a == b || l.info[i] == nil || l.info[before] == nil || !l.reads(i, before) {
 		return
 	}
-	steps := slices.Sorted(slices.Values(slices.Concat(l.steps[a], l.steps[b])))
 	if why := l.fits(l.steps[a], l.steps[b]); why != "" {
 		l.why[i] = why
 		return
@@ -200,11 +217,17 @@ func (l *planner) join(i, before int) {
 		l.why[i] = "what it reads also goes through a step that is not element-wise"
 		return
 	}
-	for _, s := range l.steps[b] {
-		l.group[s] = a
+	l.merge(a, b)
+}
+
+// merge makes the steps of group other those of group at.
+func (l *planner) merge(at, other int) {
+	for _, s := range l.steps[other] {
+		l.group[s] = at
 	}
-	l.steps[a] = steps
-	delete(l.steps, b)
+	all := slices.Concat(l.steps[at], l.steps[other])
+	slices.Sort(all)
+	l.steps[at], l.steps[other] = all, nil
 }
 
 // reads reports whether step i reads just what step before writes, element by element.
@@ -225,7 +248,10 @@ func (l *planner) between(a, b int) bool { return l.path(a, b) || l.path(b, a) }
 // path reports whether group from depends on group to through another.
 func (l *planner) path(from, to int) bool {
 	first := l.steps[to][0]
-	seen, stack := map[int]bool{from: true}, []int{from}
+	l.search++
+	l.passed[from] = l.search
+	var room [32]int
+	stack := append(room[:0], from)
 	for len(stack) > 0 {
 		g := stack[len(stack)-1]
 		stack = stack[:len(stack)-1]
@@ -237,8 +263,8 @@ func (l *planner) path(from, to int) bool {
 				switch h := l.group[before]; {
 				case h == to && g != from:
 					return true
-				case h != to && !seen[h]:
-					seen[h] = true
+				case h != to && l.passed[h] != l.search:
+					l.passed[h] = l.search
 					stack = append(stack, h)
 				}
 			}
@@ -247,32 +273,35 @@ func (l *planner) path(from, to int) bool {
 	return false
 }
 
-// A place in the order of a plan.
-type turn struct{ group, step int }
-
-// order returns the groups such that each follows what it depends on, otherwise in the
-// order in which their last steps were given.
-func (l *planner) order() []turn {
-	members := map[int][]int{}
-	for i, g := range l.group {
-		members[g] = append(members[g], i)
+// order returns the first steps of the groups such that each follows what it depends on,
+// otherwise in the order in which their last steps were given.
+func (l *planner) order() []int {
+	n := len(l.group)
+	first, next, last := slices.Repeat([]int{-1}, n), slices.Repeat([]int{-1}, n), slices.Repeat([]int{-1}, n)
+	for i, g := range l.group { // next leads from step to step of a group
+		if first[g] < 0 {
+			first[g] = i
+		} else {
+			next[last[g]] = i
+		}
+		last[g] = i
 	}
-	done, list := map[int]bool{}, []turn{}
+	done, list := make([]bool, n), make([]int, 0, n)
 	var visit func(g int)
 	visit = func(g int) {
 		if done[g] {
 			return
 		}
 		done[g] = true
-		for _, i := range members[g] {
+		for i := first[g]; i >= 0; i = next[i] {
 			for _, before := range l.after[i] {
 				visit(l.group[before])
 			}
 		}
-		list = append(list, turn{g, members[g][0]})
+		list = append(list, first[g])
 	}
-	for i := range l.p.Steps {
-		if g := l.group[i]; i == members[g][len(members[g])-1] {
+	for i, g := range l.group {
+		if i == last[g] {
 			visit(g)
 		}
 	}

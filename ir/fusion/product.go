@@ -1,7 +1,6 @@
 package fusion
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"slices"
@@ -58,12 +57,18 @@ type productShape struct {
 	relaxed  bool
 }
 
-func (s *productShape) key() string {
-	b := binary.AppendVarint(nil, int64(s.of.Serial()))
-	if s.sums != nil {
-		b = binary.AppendVarint(b, int64(s.sums.Serial()))
+func (s *productShape) key(kind string) string {
+	k := append(make(key, 0, 256), kind...)
+	k.number(int(s.of.Serial()))
+	if k.flags([]bool{s.sums != nil, s.raw, s.relaxed}); s.sums != nil {
+		k.number(int(s.sums.Serial()))
 	}
-	return fmt.Sprint(b, s.from, s.raw, s.summed, s.out, s.in, s.relaxed, "|") + s.after.key()
+	numbers(&k, s.from)
+	k.number(s.summed)
+	numbers(&k, s.out)
+	numbers(&k, s.in)
+	s.after.key(&k)
+	return string(k)
 }
 
 // product makes the operator.
@@ -103,6 +108,7 @@ type productBuilder struct {
 	rows, columns int
 	shape         productShape
 	candidate     *Product
+	key           string // of the shape that the candidate is of
 }
 
 // attach makes groups of products and what is computed with them.
@@ -117,8 +123,8 @@ func (l *planner) attach() {
 			continue
 		}
 		taken := false
-		for k := range l.p.Steps {
-			if taken = l.follows(k, i) && b.take(l.group[k]); taken {
+		for _, u := range l.users[s.Out[0].Buffer] {
+			if taken = l.follows(u.step, i) && b.take(l.group[u.step]); taken {
 				break
 			}
 		}
@@ -193,21 +199,13 @@ func (b *productBuilder) take(group int) bool {
 // takes reports whether the device has code for what the builder has found.
 func (b *productBuilder) takes() bool {
 	b.shape.in, b.shape.out, b.shape.relaxed = dtypesOf(b.g.Call.In), dtypesOf(b.g.Call.Out), b.o.Relaxed
-	p, err := composed.get(b.o.Kind(b.step)+b.shape.key(), b.shape.product)
+	b.key = b.shape.key(b.o.Kind(b.step))
+	p, err := composed.get(b.key, false, b.shape.product)
 	if err != nil {
 		return false
 	}
 	b.candidate, b.g.Call.Kernel = p, p.Kernel
 	return b.o.Takes(b.step, p, &b.g.Call)
-}
-
-// merge makes the steps of group other those of group at.
-func (l *planner) merge(at, other int) {
-	for _, s := range l.steps[other] {
-		l.group[s] = at
-	}
-	l.steps[at] = slices.Sorted(slices.Values(slices.Concat(l.steps[at], l.steps[other])))
-	delete(l.steps, other)
 }
 
 // errProduct is why calls are not one kernel with a product.
@@ -340,8 +338,8 @@ func along(c *ir.Call, x *ir.View, axis int) bool {
 }
 
 // build makes the product of a group.
-func (b *productBuilder) build() (*Group, error) {
-	p, err := coded.get(b.o.Kind(b.step)+b.shape.key(), func() (*Product, error) { return b.candidate, b.o.ProductCode(b.step, b.candidate) })
+func (b *productBuilder) build(quick bool) (*Group, error) {
+	p, err := coded.get(b.key, quick, func() (*Product, error) { return b.candidate, b.o.ProductCode(b.step, b.candidate) })
 	if err != nil {
 		return nil, err
 	}

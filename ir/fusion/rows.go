@@ -86,18 +86,29 @@ type rowShape struct {
 
 // key returns a text that shapes have in common of which one is the other.
 func (s *rowShape) key() string {
-	var b strings.Builder
-	fmt.Fprint(&b, s.compute, s.in, s.single, s.attrs, s.outs)
+	k := make(key, 0, 256)
+	k.number(int(s.compute))
+	numbers(&k, s.in)
+	k.flags(s.single)
+	numbers(&k, s.attrs)
+	numbers(&k, s.outs)
 	for i := range s.stages {
 		g := &s.stages[i]
-		fmt.Fprint(&b, "|", g.Single, g.reads, g.Out, g.Scalar)
+		k.flags([]bool{g.Single, g.Kernel != nil})
+		k.number(len(g.reads))
+		for _, r := range g.reads {
+			k.flags([]bool{r.given})
+			k.number(r.at)
+		}
+		k.number(g.Out)
+		k.number(g.Scalar)
 		if g.Kernel != nil {
-			fmt.Fprint(&b, " ", g.Kernel.Serial())
+			k.number(int(g.Kernel.Serial()))
 		} else {
-			b.WriteString(g.shape.key())
+			g.shape.key(&k)
 		}
 	}
-	return b.String()
+	return string(k)
 }
 
 // rows makes the operator.
@@ -141,8 +152,8 @@ func (s *rowShape) rows() (*Rows, error) {
 var madeRows memo[*Rows]
 
 // rowsOf returns the rows of a shape for where a step runs.
-func (l *planner) rowsOf(s *rowShape, step int) (*Rows, error) {
-	return madeRows.get(l.o.Kind(step)+s.key(), func() (*Rows, error) {
+func (l *planner) rowsOf(s *rowShape, step int, quick bool) (*Rows, error) {
+	return madeRows.get(l.o.Kind(step)+s.key(), quick, func() (*Rows, error) {
 		r, err := s.rows()
 		if err == nil {
 			err = l.o.RowCode(step, r)
