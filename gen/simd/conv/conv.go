@@ -37,8 +37,8 @@ func Files(by string) ([]asm.File, error) {
 
 func moves(ctx *build.Context) {
 	wide.Masks(ctx)
-	fill(&wide.Kit{Context: ctx})
-	for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+	fill(&wide.Kit{C: ctx})
+	for _, k := range []*wide.Kit{{C: ctx}, {C: ctx, Double: true}} {
 		split(k)
 		merge(k)
 	}
@@ -68,11 +68,11 @@ func allTiles(ctx *build.Context) {
 			}
 		}
 	})
-	ask(&wide.Kit{Context: ctx})
+	ask(&wide.Kit{C: ctx})
 }
 
 func pools(ctx *build.Context) {
-	for _, k := range []*wide.Kit{{Context: ctx}, {Context: ctx, Double: true}} {
+	for _, k := range []*wide.Kit{{C: ctx}, {C: ctx, Double: true}} {
 		maxima(k)
 		quads(k)
 	}
@@ -84,11 +84,11 @@ func pools(ctx *build.Context) {
 
 // function begins a function that does not keep its pointers.
 func function(k *wide.Kit, name, signature string, doc ...string) {
-	k.Function(name)
-	k.Pragma("noescape")
-	k.Attributes(attr.NOSPLIT)
-	k.SignatureExpr(signature)
-	k.Doc(doc...)
+	k.C.Function(name)
+	k.C.Pragma("noescape")
+	k.C.Attributes(attr.NOSPLIT)
+	k.C.SignatureExpr(signature)
+	k.C.Doc(doc...)
 }
 
 // at returns memory behind a base, at an index where there is one.
@@ -108,47 +108,47 @@ func fill(k *wide.Kit) {
 	dst, to, src, from, n := k.Arg("dst"), k.Arg("to"), k.Arg("src"), k.Arg("from"), k.Arg("n")
 	planes := k.Arg("planes")
 	words := uint64(k.Bytes() / 4)
-	last := k.GP64()
-	k.MOVQ(n, last)
-	k.ANDQ(operand.Imm(words-1), last)
-	full := k.GP64()
-	k.MOVQ(n, full)
-	k.SUBQ(last, full)
-	k.SHLQ(operand.Imm(2), full) // bytes in whole vectors
-	rest := k.GP64()
-	k.MOVQ(last, rest)
+	last := k.C.GP64()
+	k.C.MOVQ(n, last)
+	k.C.ANDQ(operand.Imm(words-1), last)
+	full := k.C.GP64()
+	k.C.MOVQ(n, full)
+	k.C.SUBQ(last, full)
+	k.C.SHLQ(operand.Imm(2), full) // bytes in whole vectors
+	rest := k.C.GP64()
+	k.C.MOVQ(last, rest)
 	tail := k.Tail(last)
-	i, v := k.GP64(), k.Vec()
-	k.Label("plane")
-	rowTo, rowFrom, rows := k.GP64(), k.GP64(), k.Arg("rows")
-	k.MOVQ(dst, rowTo)
-	k.MOVQ(src, rowFrom)
-	k.Label("row")
-	k.XORQ(i, i)
-	k.CMPQ(i, full)
-	k.JE(operand.LabelRef("end"))
-	k.Label("vector")
+	i, v := k.C.GP64(), k.Vec()
+	k.C.Label("plane")
+	rowTo, rowFrom, rows := k.C.GP64(), k.C.GP64(), k.Arg("rows")
+	k.C.MOVQ(dst, rowTo)
+	k.C.MOVQ(src, rowFrom)
+	k.C.Label("row")
+	k.C.XORQ(i, i)
+	k.C.CMPQ(i, full)
+	k.C.JE(operand.LabelRef("end"))
+	k.C.Label("vector")
 	k.Move(at(rowFrom, i), v)
 	k.Move(v, at(rowTo, i))
-	k.ADDQ(operand.Imm(uint64(k.Bytes())), i)
-	k.CMPQ(i, full)
-	k.JNE(operand.LabelRef("vector"))
-	k.Label("end")
-	k.TESTQ(rest, rest)
-	k.JE(operand.LabelRef("next"))
+	k.C.ADDQ(operand.Imm(uint64(k.Bytes())), i)
+	k.C.CMPQ(i, full)
+	k.C.JNE(operand.LabelRef("vector"))
+	k.C.Label("end")
+	k.C.TESTQ(rest, rest)
+	k.C.JE(operand.LabelRef("next"))
 	tail.Load(at(rowFrom, i), v)
 	k.Move(v, at(rowTo, i))
-	k.Label("next")
-	k.ADDQ(to, rowTo)
-	k.ADDQ(from, rowFrom)
-	k.DECQ(rows)
-	k.JNE(operand.LabelRef("row"))
+	k.C.Label("next")
+	k.C.ADDQ(to, rowTo)
+	k.C.ADDQ(from, rowFrom)
+	k.C.DECQ(rows)
+	k.C.JNE(operand.LabelRef("row"))
 	distance := k.Arg("toPlane")
-	k.ADDQ(distance, dst)
+	k.C.ADDQ(distance, dst)
 	distance = k.Arg("fromPlane")
-	k.ADDQ(distance, src)
-	k.DECQ(planes)
-	k.JNE(operand.LabelRef("plane"))
+	k.C.ADDQ(distance, src)
+	k.C.DECQ(planes)
+	k.C.JNE(operand.LabelRef("plane"))
 	k.End()
 }
 
@@ -161,37 +161,37 @@ func split(k *wide.Kit) {
 		"to odd, before those. Rows are to and from bytes apart. n is even and at least those of 32 bytes.")
 	even, odd, to, src := k.Arg("even"), k.Arg("odd"), k.Arg("to"), k.Arg("src")
 	from, rows, last := k.Arg("from"), k.Arg("rows"), k.Arg("n")
-	k.SHRQ(operand.Imm(1), last) // pairs
+	k.C.SHRQ(operand.Imm(1), last) // pairs
 	for _, half := range []bool{false, true} {
 		lanes, suffix := k.Lanes(), ""
 		if half {
 			lanes, suffix = lanes/2, "half"
 		}
 		if !half {
-			k.CMPQ(last, operand.Imm(uint64(lanes)))
-			k.JLT(operand.LabelRef("narrow"))
+			k.C.CMPQ(last, operand.Imm(uint64(lanes)))
+			k.C.JLT(operand.LabelRef("narrow"))
 		} else {
-			k.Label("narrow")
+			k.C.Label("narrow")
 		}
-		k.SUBQ(operand.Imm(uint64(lanes)), last) // where a row's last vectors start
-		k.Label("row" + suffix)
-		i := k.GP64()
-		k.XORQ(i, i)
-		k.Label("vectors" + suffix)
+		k.C.SUBQ(operand.Imm(uint64(lanes)), last) // where a row's last vectors start
+		k.C.Label("row" + suffix)
+		i := k.C.GP64()
+		k.C.XORQ(i, i)
+		k.C.Label("vectors" + suffix)
 		pairs(k, half, even, odd, src, i)
-		k.CMPQ(i, last)
-		k.JE(operand.LabelRef("next" + suffix))
-		k.ADDQ(operand.Imm(uint64(lanes)), i)
-		k.CMPQ(i, last)
-		k.CMOVQGT(last, i)
-		k.JMP(operand.LabelRef("vectors" + suffix))
-		k.Label("next" + suffix)
+		k.C.CMPQ(i, last)
+		k.C.JE(operand.LabelRef("next" + suffix))
+		k.C.ADDQ(operand.Imm(uint64(lanes)), i)
+		k.C.CMPQ(i, last)
+		k.C.CMOVQGT(last, i)
+		k.C.JMP(operand.LabelRef("vectors" + suffix))
+		k.C.Label("next" + suffix)
 		for _, p := range []reg.Register{even, odd} {
-			k.ADDQ(to, p)
+			k.C.ADDQ(to, p)
 		}
-		k.ADDQ(from, src)
-		k.DECQ(rows)
-		k.JNE(operand.LabelRef("row" + suffix))
+		k.C.ADDQ(from, src)
+		k.C.DECQ(rows)
+		k.C.JNE(operand.LabelRef("row" + suffix))
 		k.End()
 	}
 }
@@ -202,25 +202,25 @@ func pairs(k *wide.Kit, half bool, even, odd, src, i reg.Register) {
 	elem, bytes := uint8(k.Elem()), 32
 	a, b, e, o := k.Vec(), k.Vec(), k.Vec(), k.Vec()
 	if half {
-		bytes, a, b, e, o = 16, k.XMM(), k.XMM(), k.XMM(), k.XMM()
+		bytes, a, b, e, o = 16, k.C.XMM(), k.C.XMM(), k.C.XMM(), k.C.XMM()
 	}
-	at := k.GP64()
-	k.LEAQ(operand.Mem{Base: src, Index: i, Scale: elem}, at)
-	k.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem}, a)
-	k.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem, Disp: bytes}, b)
+	at := k.C.GP64()
+	k.C.LEAQ(operand.Mem{Base: src, Index: i, Scale: elem}, at)
+	k.C.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem}, a)
+	k.C.VMOVUPS(operand.Mem{Base: at, Index: i, Scale: elem, Disp: bytes}, b)
 	if k.Double {
-		k.VUNPCKLPD(b, a, e)
-		k.VUNPCKHPD(b, a, o)
+		k.C.VUNPCKLPD(b, a, e)
+		k.C.VUNPCKHPD(b, a, o)
 	} else {
-		k.VSHUFPS(operand.Imm(0x88), b, a, e)
-		k.VSHUFPS(operand.Imm(0xdd), b, a, o)
+		k.C.VSHUFPS(operand.Imm(0x88), b, a, e)
+		k.C.VSHUFPS(operand.Imm(0xdd), b, a, o)
 	}
 	if !half {
-		k.VPERMPD(operand.Imm(0xd8), e, e)
-		k.VPERMPD(operand.Imm(0xd8), o, o)
+		k.C.VPERMPD(operand.Imm(0xd8), e, e)
+		k.C.VPERMPD(operand.Imm(0xd8), o, o)
 	}
-	k.VMOVUPS(o, operand.Mem{Base: odd, Index: i, Scale: elem})
-	k.VMOVUPS(e, operand.Mem{Base: even, Index: i, Scale: elem})
+	k.C.VMOVUPS(o, operand.Mem{Base: odd, Index: i, Scale: elem})
+	k.C.VMOVUPS(e, operand.Mem{Base: even, Index: i, Scale: elem})
 }
 
 // merge is the reverse of split.
@@ -230,33 +230,33 @@ func merge(k *wide.Kit) {
 		name+" copies n elements of even and n of odd in turns to dst; n is at least",
 		fmt.Sprintf("%d.", k.Lanes()))
 	dst, even, odd, n := k.Arg("dst"), k.Arg("even"), k.Arg("odd"), k.Arg("n")
-	i, e, o, a, b := k.GP64(), k.Vec(), k.Vec(), k.Vec(), k.Vec()
-	k.XORQ(i, i)
-	k.SUBQ(operand.Imm(uint64(k.Lanes())), n) // where the last vectors start
-	k.Label("vectors")
+	i, e, o, a, b := k.C.GP64(), k.Vec(), k.Vec(), k.Vec(), k.Vec()
+	k.C.XORQ(i, i)
+	k.C.SUBQ(operand.Imm(uint64(k.Lanes())), n) // where the last vectors start
+	k.C.Label("vectors")
 	elem := uint8(k.Elem())
-	k.VMOVUPS(operand.Mem{Base: even, Index: i, Scale: elem}, e)
-	k.VMOVUPS(operand.Mem{Base: odd, Index: i, Scale: elem}, o)
-	k.VPERMPD(operand.Imm(0xd8), e, e)
-	k.VPERMPD(operand.Imm(0xd8), o, o)
+	k.C.VMOVUPS(operand.Mem{Base: even, Index: i, Scale: elem}, e)
+	k.C.VMOVUPS(operand.Mem{Base: odd, Index: i, Scale: elem}, o)
+	k.C.VPERMPD(operand.Imm(0xd8), e, e)
+	k.C.VPERMPD(operand.Imm(0xd8), o, o)
 	if k.Double {
-		k.VUNPCKLPD(o, e, a)
-		k.VUNPCKHPD(o, e, b)
+		k.C.VUNPCKLPD(o, e, a)
+		k.C.VUNPCKHPD(o, e, b)
 	} else {
-		k.VUNPCKLPS(o, e, a)
-		k.VUNPCKHPS(o, e, b)
+		k.C.VUNPCKLPS(o, e, a)
+		k.C.VUNPCKHPS(o, e, b)
 	}
-	to := k.GP64()
-	k.LEAQ(operand.Mem{Base: dst, Index: i, Scale: elem}, to)
-	k.VMOVUPS(a, operand.Mem{Base: to, Index: i, Scale: elem})
-	k.VMOVUPS(b, operand.Mem{Base: to, Index: i, Scale: elem, Disp: 32})
-	k.CMPQ(i, n)
-	k.JE(operand.LabelRef("done"))
-	k.ADDQ(operand.Imm(uint64(k.Lanes())), i)
-	k.CMPQ(i, n)
-	k.CMOVQGT(n, i)
-	k.JMP(operand.LabelRef("vectors"))
-	k.Label("done")
+	to := k.C.GP64()
+	k.C.LEAQ(operand.Mem{Base: dst, Index: i, Scale: elem}, to)
+	k.C.VMOVUPS(a, operand.Mem{Base: to, Index: i, Scale: elem})
+	k.C.VMOVUPS(b, operand.Mem{Base: to, Index: i, Scale: elem, Disp: 32})
+	k.C.CMPQ(i, n)
+	k.C.JE(operand.LabelRef("done"))
+	k.C.ADDQ(operand.Imm(uint64(k.Lanes())), i)
+	k.C.CMPQ(i, n)
+	k.C.CMOVQGT(n, i)
+	k.C.JMP(operand.LabelRef("vectors"))
+	k.C.Label("done")
 	k.End()
 }
 
@@ -283,11 +283,11 @@ func taps(k *wide.Kit, rows int) {
 	src, pieces, count := k.Arg("src"), k.Arg("pieces"), k.Arg("count")
 	from, x := make([]reg.GPVirtual, blocks), k.Vecs(blocks)
 	sums := make([][]reg.VecVirtual, rows)
-	k.Label("block")
+	k.C.Label("block")
 	for b := range blocks {
-		from[b] = k.GP64()
-		k.MOVQ(operand.Mem{Base: pieces, Disp: 16 * b}, from[b])
-		k.ADDQ(src, from[b])
+		from[b] = k.C.GP64()
+		k.C.MOVQ(operand.Mem{Base: pieces, Disp: 16 * b}, from[b])
+		k.C.ADDQ(src, from[b])
 	}
 	for r := range sums {
 		sums[r] = k.Vecs(blocks)
@@ -295,15 +295,15 @@ func taps(k *wide.Kit, rows int) {
 			k.Zero(v)
 		}
 	}
-	next, left, p, w := k.Arg("offsets"), k.Arg("n"), k.GP64(), k.Vec()
+	next, left, p, w := k.Arg("offsets"), k.Arg("n"), k.C.GP64(), k.Vec()
 	weights, stride := []reg.GPVirtual{k.Arg("weights")}, k.Arg("stride")
 	if rows > 3 {
-		weights = append(weights, k.GP64())
-		k.LEAQ(operand.Mem{Base: weights[0], Index: stride, Scale: 2}, weights[1])
-		k.ADDQ(stride, weights[1])
+		weights = append(weights, k.C.GP64())
+		k.C.LEAQ(operand.Mem{Base: weights[0], Index: stride, Scale: 2}, weights[1])
+		k.C.ADDQ(stride, weights[1])
 	}
-	k.Label("place")
-	k.MOVQ(operand.Mem{Base: next}, p)
+	k.C.Label("place")
+	k.C.MOVQ(operand.Mem{Base: next}, p)
 	if rows > 1 {
 		for b := range blocks {
 			k.Move(at(from[b], p), x[b])
@@ -323,25 +323,25 @@ func taps(k *wide.Kit, rows int) {
 			}
 		}
 	}
-	k.ADDQ(operand.Imm(8), next)
+	k.C.ADDQ(operand.Imm(8), next)
 	for _, r := range weights {
-		k.ADDQ(operand.Imm(uint64(k.Elem())), r)
+		k.C.ADDQ(operand.Imm(uint64(k.Elem())), r)
 	}
-	k.DECQ(left)
-	k.JNE(operand.LabelRef("place"))
+	k.C.DECQ(left)
+	k.C.JNE(operand.LabelRef("place"))
 	to, pitch := k.Arg("dst"), k.Arg("pitch")
 	for r := range rows {
 		for b := range blocks {
-			k.MOVQ(operand.Mem{Base: pieces, Disp: 16*b + 8}, p)
+			k.C.MOVQ(operand.Mem{Base: pieces, Disp: 16*b + 8}, p)
 			k.Move(sums[r][b], at(to, p))
 		}
 		if r+1 < rows {
-			k.ADDQ(pitch, to)
+			k.C.ADDQ(pitch, to)
 		}
 	}
-	k.ADDQ(operand.Imm(uint64(16*blocks)), pieces)
-	k.SUBQ(operand.Imm(uint64(blocks)), count)
-	k.JNE(operand.LabelRef("block"))
+	k.C.ADDQ(operand.Imm(uint64(16*blocks)), pieces)
+	k.C.SUBQ(operand.Imm(uint64(blocks)), count)
+	k.C.JNE(operand.LabelRef("block"))
 	k.End()
 }
 
@@ -365,18 +365,18 @@ func dots(k *wide.Kit, masked bool, blocks int) {
 	for b := range sums {
 		k.Move(operand.Mem{Base: to, Disp: b * k.Bytes()}, sums[b])
 	}
-	count, v, x, p, from := k.Arg("count"), k.Vec(), k.Vec(), k.GP64(), k.GP64()
-	k.Label("piece")
-	k.MOVQ(operand.Mem{Base: pieces, Disp: 8}, p)
+	count, v, x, p, from := k.Arg("count"), k.Vec(), k.Vec(), k.C.GP64(), k.C.GP64()
+	k.C.Label("piece")
+	k.C.MOVQ(operand.Mem{Base: pieces, Disp: 8}, p)
 	if masked {
 		tail.Load(at(a, p), v)
 	} else {
 		k.Move(at(a, p), v)
 	}
-	k.MOVQ(operand.Mem{Base: pieces}, from)
-	k.ADDQ(src, from)
+	k.C.MOVQ(operand.Mem{Base: pieces}, from)
+	k.C.ADDQ(src, from)
 	for b := range sums {
-		k.MOVQ(operand.Mem{Base: offsets, Disp: 8 * b}, p)
+		k.C.MOVQ(operand.Mem{Base: offsets, Disp: 8 * b}, p)
 		if masked {
 			tail.Load(at(from, p), x)
 			k.FMA(x, v, sums[b])
@@ -384,9 +384,9 @@ func dots(k *wide.Kit, masked bool, blocks int) {
 			k.FMA(at(from, p), v, sums[b])
 		}
 	}
-	k.ADDQ(operand.Imm(16), pieces)
-	k.DECQ(count)
-	k.JNE(operand.LabelRef("piece"))
+	k.C.ADDQ(operand.Imm(16), pieces)
+	k.C.DECQ(count)
+	k.C.JNE(operand.LabelRef("piece"))
 	to = k.Arg("sums")
 	for b := range sums {
 		k.Move(sums[b], operand.Mem{Base: to, Disp: b * k.Bytes()})

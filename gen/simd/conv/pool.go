@@ -35,68 +35,68 @@ func maxima(k *wide.Kit) {
 	k.Zero(found)
 	from, best, index := make([]reg.GPVirtual, maximaBlocks), k.Vecs(maximaBlocks), k.Vecs(maximaBlocks)
 	for b := range from {
-		from[b] = k.GP64()
+		from[b] = k.C.GP64()
 	}
-	k.Label("block")
-	next, places, left, p := k.Arg("offsets"), k.Arg("places"), k.Arg("n"), k.GP64()
+	k.C.Label("block")
+	next, places, left, p := k.Arg("offsets"), k.Arg("places"), k.Arg("n"), k.C.GP64()
 	place, v, greater, known := k.Vec(), k.Vec(), k.Vec(), k.Vec()
-	k.MOVQ(operand.Mem{Base: next}, p)
+	k.C.MOVQ(operand.Mem{Base: next}, p)
 	broadcastInt(k, operand.Mem{Base: places}, place)
 	for b := range maximaBlocks {
-		k.MOVQ(operand.Mem{Base: pieces, Disp: 24 * b}, from[b])
-		k.ADDQ(src, from[b])
+		k.C.MOVQ(operand.Mem{Base: pieces, Disp: 24 * b}, from[b])
+		k.C.ADDQ(src, from[b])
 		k.Move(at(from[b], p), best[b])
-		k.VMOVUPS(place, index[b])
+		k.C.VMOVUPS(place, index[b])
 	}
-	k.Label("place")
-	k.ADDQ(operand.Imm(8), next)
-	k.ADDQ(operand.Imm(8), places)
-	k.DECQ(left)
-	k.JE(operand.LabelRef("found"))
-	k.MOVQ(operand.Mem{Base: next}, p)
+	k.C.Label("place")
+	k.C.ADDQ(operand.Imm(8), next)
+	k.C.ADDQ(operand.Imm(8), places)
+	k.C.DECQ(left)
+	k.C.JE(operand.LabelRef("found"))
+	k.C.MOVQ(operand.Mem{Base: next}, p)
 	broadcastInt(k, operand.Mem{Base: places}, place)
 	for b := range maximaBlocks {
 		k.Move(at(from[b], p), v)
 		compare(k, notAtMost, v, best[b], greater)
 		compare(k, ordered, best[b], best[b], known) // NaN stays
-		k.VANDPS(known, greater, greater)
+		k.C.VANDPS(known, greater, greater)
 		blend(k, greater, v, best[b])
 		blend(k, greater, place, index[b])
 	}
-	k.JMP(operand.LabelRef("place"))
-	k.Label("found")
+	k.C.JMP(operand.LabelRef("place"))
+	k.C.Label("found")
 	values, indices, steps := k.Arg("values"), k.Arg("indices"), k.Arg("steps")
 	for b := range maximaBlocks {
 		compare(k, equal, low, best[b], v)
-		k.VORPS(v, found, found)
-		k.MOVQ(operand.Mem{Base: pieces, Disp: 24*b + 8}, p)
+		k.C.VORPS(v, found, found)
+		k.C.MOVQ(operand.Mem{Base: pieces, Disp: 24*b + 8}, p)
 		k.Move(best[b], at(values, p))
-		k.VPBROADCASTQ(operand.Mem{Base: pieces, Disp: 24*b + 16}, v)
+		k.C.VPBROADCASTQ(operand.Mem{Base: pieces, Disp: 24*b + 16}, v)
 		if k.Double {
-			k.VPADDQ(v, index[b], index[b])
-			k.VPADDQ(operand.Mem{Base: steps}, index[b], index[b])
-			k.VMOVUPS(index[b], at(indices, p))
+			k.C.VPADDQ(v, index[b], index[b])
+			k.C.VPADDQ(operand.Mem{Base: steps}, index[b], index[b])
+			k.C.VMOVUPS(index[b], at(indices, p))
 			continue
 		}
-		k.VPMOVSXDQ(index[b].AsX(), greater)
-		k.VEXTRACTI128(operand.Imm(1), index[b], index[b].AsX())
-		k.VPMOVSXDQ(index[b].AsX(), known)
+		k.C.VPMOVSXDQ(index[b].AsX(), greater)
+		k.C.VEXTRACTI128(operand.Imm(1), index[b], index[b].AsX())
+		k.C.VPMOVSXDQ(index[b].AsX(), known)
 		for i, half := range []reg.VecVirtual{greater, known} {
-			k.VPADDQ(v, half, half)
-			k.VPADDQ(operand.Mem{Base: steps, Disp: 32 * i}, half, half)
-			k.VMOVUPS(half, operand.Mem{Base: indices, Index: p, Scale: 2, Disp: 32 * i})
+			k.C.VPADDQ(v, half, half)
+			k.C.VPADDQ(operand.Mem{Base: steps, Disp: 32 * i}, half, half)
+			k.C.VMOVUPS(half, operand.Mem{Base: indices, Index: p, Scale: 2, Disp: 32 * i})
 		}
 	}
-	k.ADDQ(operand.Imm(24*maximaBlocks), pieces)
-	k.SUBQ(operand.Imm(maximaBlocks), count)
-	k.JNE(operand.LabelRef("block"))
-	result := k.GP32()
+	k.C.ADDQ(operand.Imm(24*maximaBlocks), pieces)
+	k.C.SUBQ(operand.Imm(maximaBlocks), count)
+	k.C.JNE(operand.LabelRef("block"))
+	result := k.C.GP32()
 	if k.Double {
-		k.VMOVMSKPD(found, result)
+		k.C.VMOVMSKPD(found, result)
 	} else {
-		k.VMOVMSKPS(found, result)
+		k.C.VMOVMSKPS(found, result)
 	}
-	k.Store(result.As64(), k.ReturnIndex(0))
+	k.C.Store(result.As64(), k.C.ReturnIndex(0))
 	k.End()
 }
 
@@ -109,34 +109,34 @@ func quads(k *wide.Kit) {
 		"numbers in a plane, from first on: the first of equal ones, NaN being the largest. There are planes",
 		"planes of size elements with rows of width; the windows of a plane are rows rows of n. None of these",
 		"is 0.")
-	p := &quartet{Kit: k, width: k.Arg("width"), at: k.GP64(), number: k.GP64(), left: k.GP64(), window: k.Vecs(3)}
-	p.values, p.indices, p.pitch = k.Arg("values"), k.Arg("indices"), k.GP64()
-	planes, plane, rows, row := k.Arg("planes"), k.Arg("x"), k.GP64(), k.GP64()
-	one := k.GP64()
-	k.MOVQ(operand.I32(1), one)
+	p := &quartet{Kit: k, width: k.Arg("width"), at: k.C.GP64(), number: k.C.GP64(), left: k.C.GP64(), window: k.Vecs(3)}
+	p.values, p.indices, p.pitch = k.Arg("values"), k.Arg("indices"), k.C.GP64()
+	planes, plane, rows, row := k.Arg("planes"), k.Arg("x"), k.C.GP64(), k.C.GP64()
+	one := k.C.GP64()
+	k.C.MOVQ(operand.I32(1), one)
 	p.broadcast(one, p.window[0])
 	p.broadcast(p.width, p.window[1])
-	k.LEAQ(operand.Mem{Base: p.width, Disp: 1}, one)
+	k.C.LEAQ(operand.Mem{Base: p.width, Disp: 1}, one)
 	p.broadcast(one, p.window[2])
-	k.XORQ(p.pitch, p.pitch)
-	k.LEAQ(operand.Mem{Base: p.pitch, Index: p.width, Scale: uint8(k.Elem())}, p.pitch)
-	k.Label("plane")
-	k.Load(k.Param("rows"), rows)
-	k.XORQ(row, row)
-	k.Label("row")
-	k.Load(k.Param("first"), p.number)
-	k.ADDQ(row, p.number)
+	k.C.XORQ(p.pitch, p.pitch)
+	k.C.LEAQ(operand.Mem{Base: p.pitch, Index: p.width, Scale: uint8(k.Elem())}, p.pitch)
+	k.C.Label("plane")
+	k.C.Load(k.C.Param("rows"), rows)
+	k.C.XORQ(row, row)
+	k.C.Label("row")
+	k.C.Load(k.C.Param("first"), p.number)
+	k.C.ADDQ(row, p.number)
 	p.address(plane, row)
-	k.Load(k.Param("n"), p.left)
+	k.C.Load(k.C.Param("n"), p.left)
 	p.row()
-	k.LEAQ(operand.Mem{Base: row, Index: p.width, Scale: 2}, row)
-	k.DECQ(rows)
-	k.JNE(operand.LabelRef("row"))
-	k.Load(k.Param("size"), row)
+	k.C.LEAQ(operand.Mem{Base: row, Index: p.width, Scale: 2}, row)
+	k.C.DECQ(rows)
+	k.C.JNE(operand.LabelRef("row"))
+	k.C.Load(k.C.Param("size"), row)
 	p.address(plane, row)
-	k.MOVQ(p.at, plane)
-	k.DECQ(planes)
-	k.JNE(operand.LabelRef("plane"))
+	k.C.MOVQ(p.at, plane)
+	k.C.DECQ(planes)
+	k.C.JNE(operand.LabelRef("plane"))
 	k.End()
 }
 
@@ -153,37 +153,37 @@ type quartet struct {
 
 // address sets at to an element of a plane.
 func (p *quartet) address(plane, element reg.GPVirtual) {
-	p.LEAQ(operand.Mem{Base: plane, Index: element, Scale: uint8(p.Elem())}, p.at)
+	p.C.LEAQ(operand.Mem{Base: plane, Index: element, Scale: uint8(p.Elem())}, p.at)
 }
 
 // broadcast fills a vector with an integer as wide as the elements.
 func (p *quartet) broadcast(from reg.GPVirtual, to reg.VecVirtual) {
-	p.VMOVQ(from, to.AsX())
+	p.C.VMOVQ(from, to.AsX())
 	if p.Double {
-		p.VPBROADCASTQ(to.AsX(), to)
+		p.C.VPBROADCASTQ(to.AsX(), to)
 		return
 	}
-	p.VPBROADCASTD(to.AsX(), to)
+	p.C.VPBROADCASTD(to.AsX(), to)
 }
 
 // row writes the windows of a row: as many as a vector has lanes, half of them, the
 // rest.
 func (p *quartet) row() {
 	lanes := p.Lanes()
-	p.Label("full")
-	p.CMPQ(p.left, operand.Imm(uint64(lanes)))
-	p.JLT(operand.LabelRef("half"))
+	p.C.Label("full")
+	p.C.CMPQ(p.left, operand.Imm(uint64(lanes)))
+	p.C.JLT(operand.LabelRef("half"))
 	p.step(lanes)
-	p.JMP(operand.LabelRef("full"))
-	p.Label("half")
-	p.CMPQ(p.left, operand.Imm(uint64(lanes/2)))
-	p.JLT(operand.LabelRef("rest"))
+	p.C.JMP(operand.LabelRef("full"))
+	p.C.Label("half")
+	p.C.CMPQ(p.left, operand.Imm(uint64(lanes/2)))
+	p.C.JLT(operand.LabelRef("rest"))
 	p.step(lanes / 2)
-	p.Label("rest")
-	p.TESTQ(p.left, p.left)
-	p.JE(operand.LabelRef("rowDone"))
+	p.C.Label("rest")
+	p.C.TESTQ(p.left, p.left)
+	p.C.JE(operand.LabelRef("rowDone"))
 	p.rest()
-	p.Label("rowDone")
+	p.C.Label("rowDone")
 }
 
 // step writes n windows, all lanes of a vector or half of them, and goes on to those
@@ -203,35 +203,35 @@ func (p *quartet) step(n int) {
 	if n == p.Lanes() {
 		p.Move(best, at(p.values, nil))
 	} else {
-		p.VMOVUPS(best.AsX(), at(p.values, nil))
+		p.C.VMOVUPS(best.AsX(), at(p.values, nil))
 	}
 	for i, v := range p.numbers(index) {
 		switch part := 4 * i; {
 		case n-part >= 4:
-			p.VMOVDQU(v, operand.Mem{Base: p.indices, Disp: 8 * part})
+			p.C.VMOVDQU(v, operand.Mem{Base: p.indices, Disp: 8 * part})
 		case n-part == 2:
-			p.VMOVDQU(v.AsX(), operand.Mem{Base: p.indices, Disp: 8 * part})
+			p.C.VMOVDQU(v.AsX(), operand.Mem{Base: p.indices, Disp: 8 * part})
 		}
 	}
-	p.ADDQ(operand.Imm(uint64(2*n*p.Elem())), p.at)
-	p.ADDQ(operand.Imm(uint64(2*n)), p.number)
-	p.ADDQ(operand.Imm(uint64(n*p.Elem())), p.values)
-	p.ADDQ(operand.Imm(uint64(8*n)), p.indices)
-	p.SUBQ(operand.Imm(uint64(n)), p.left)
+	p.C.ADDQ(operand.Imm(uint64(2*n*p.Elem())), p.at)
+	p.C.ADDQ(operand.Imm(uint64(2*n)), p.number)
+	p.C.ADDQ(operand.Imm(uint64(n*p.Elem())), p.values)
+	p.C.ADDQ(operand.Imm(uint64(8*n)), p.indices)
+	p.C.SUBQ(operand.Imm(uint64(n)), p.left)
 }
 
 // rest writes the windows that are left, fewer than half of a vector: their rows are
 // less than one.
 func (p *quartet) rest() {
-	count := p.GP64()
-	p.LEAQ(operand.Mem{Base: p.left, Index: p.left, Scale: 1}, count)
+	count := p.C.GP64()
+	p.C.LEAQ(operand.Mem{Base: p.left, Index: p.left, Scale: 1}, count)
 	both := p.Tail(count)
 	best, index := p.largest(func(row operand.Mem) (a, b reg.VecVirtual) {
 		a = p.Vec()
 		both.Load(row, a)
 		return a, a
 	})
-	p.MOVQ(p.left, count)
+	p.C.MOVQ(p.left, count)
 	each := p.Tail(count)
 	each.Store(best, at(p.values, nil))
 	number := p.numbers(index)[0]
@@ -240,8 +240,8 @@ func (p *quartet) rest() {
 	} else {
 		both.Store(number, at(p.indices, nil)) // a number is as long as two elements
 	}
-	p.LEAQ(operand.Mem{Base: p.values, Index: p.left, Scale: uint8(p.Elem())}, p.values)
-	p.LEAQ(operand.Mem{Base: p.indices, Index: p.left, Scale: 8}, p.indices)
+	p.C.LEAQ(operand.Mem{Base: p.values, Index: p.left, Scale: uint8(p.Elem())}, p.values)
+	p.C.LEAQ(operand.Mem{Base: p.indices, Index: p.left, Scale: 8}, p.indices)
 }
 
 // largest returns the largest elements of windows and what their numbers are more than
@@ -256,9 +256,9 @@ func (p *quartet) largest(load func(row operand.Mem) (a, b reg.VecVirtual)) (bes
 		for odd := range 2 {
 			v := p.Vec()
 			if p.Double {
-				p.VSHUFPD(operand.Imm(uint64(0xf*odd)), b, a, v)
+				p.C.VSHUFPD(operand.Imm(uint64(0xf*odd)), b, a, v)
 			} else {
-				p.VSHUFPS(operand.Imm(uint64(0x88+0x55*odd)), b, a, v)
+				p.C.VSHUFPS(operand.Imm(uint64(0x88+0x55*odd)), b, a, v)
 			}
 			if best == nil {
 				best = v
@@ -266,31 +266,31 @@ func (p *quartet) largest(load func(row operand.Mem) (a, b reg.VecVirtual)) (bes
 			}
 			compare(p.Kit, notAtMost, v, best, greater)
 			compare(p.Kit, ordered, best, best, known) // NaN stays
-			p.VANDPS(known, greater, greater)
+			p.C.VANDPS(known, greater, greater)
 			blend(p.Kit, greater, v, best)
 			blend(p.Kit, greater, p.window[2*r+odd-1], index)
 		}
 	}
-	p.VPERMPD(operand.Imm(0xd8), best, best) // both halves of a vector are from both of the row's
-	p.VPERMPD(operand.Imm(0xd8), index, index)
+	p.C.VPERMPD(operand.Imm(0xd8), best, best) // both halves of a vector are from both of the row's
+	p.C.VPERMPD(operand.Imm(0xd8), index, index)
 	return best, index
 }
 
 // numbers returns indices from what largest returned, four in a vector.
 func (p *quartet) numbers(index reg.VecVirtual) []reg.VecVirtual {
-	first, all := p.YMM(), []reg.VecVirtual{index}
-	p.VMOVQ(p.number, first.AsX())
-	p.VPBROADCASTQ(first.AsX(), first)
+	first, all := p.C.YMM(), []reg.VecVirtual{index}
+	p.C.VMOVQ(p.number, first.AsX())
+	p.C.VPBROADCASTQ(first.AsX(), first)
 	if !p.Double {
-		all = []reg.VecVirtual{p.YMM(), p.YMM()}
-		p.VPMOVSXDQ(index.AsX(), all[0])
-		p.VEXTRACTI128(operand.Imm(1), index, index.AsX())
-		p.VPMOVSXDQ(index.AsX(), all[1])
+		all = []reg.VecVirtual{p.C.YMM(), p.C.YMM()}
+		p.C.VPMOVSXDQ(index.AsX(), all[0])
+		p.C.VEXTRACTI128(operand.Imm(1), index, index.AsX())
+		p.C.VPMOVSXDQ(index.AsX(), all[1])
 	}
 	for i, v := range all {
 		steps := operand.NewDataAddr(operand.NewStaticSymbol(evens), 32*i)
-		p.VPADDQ(first, v, v)
-		p.VPADDQ(steps, v, v)
+		p.C.VPADDQ(first, v, v)
+		p.C.VPADDQ(steps, v, v)
 	}
 	return all
 }
@@ -309,29 +309,29 @@ func evenNumbers(ctx *build.Context) {
 // broadcastInt fills a vector with an integer as wide as the elements.
 func broadcastInt(k *wide.Kit, from operand.Mem, to reg.VecVirtual) {
 	if k.Double {
-		k.VPBROADCASTQ(from, to)
+		k.C.VPBROADCASTQ(from, to)
 		return
 	}
-	k.VPBROADCASTD(from, to)
+	k.C.VPBROADCASTD(from, to)
 }
 
 // compare sets to to what a predicate says of b and a: "a is not at most b" and the
 // like.
 func compare(k *wide.Kit, predicate uint64, a, b, to reg.Register) {
 	if k.Double {
-		k.VCMPPD(operand.Imm(predicate), b, a, to)
+		k.C.VCMPPD(operand.Imm(predicate), b, a, to)
 		return
 	}
-	k.VCMPPS(operand.Imm(predicate), b, a, to)
+	k.C.VCMPPS(operand.Imm(predicate), b, a, to)
 }
 
 // blend sets those elements of to that the mask has to from's.
 func blend(k *wide.Kit, mask, from, to reg.Register) {
 	if k.Double {
-		k.VBLENDVPD(mask, from, to, to)
+		k.C.VBLENDVPD(mask, from, to, to)
 		return
 	}
-	k.VBLENDVPS(mask, from, to, to)
+	k.C.VBLENDVPS(mask, from, to, to)
 }
 
 // divide divides elements by others.

@@ -44,18 +44,18 @@ func (t *tile) step() {
 	t.steps = map[int]reg.Register{1: one, 2: one, 4: one, 8: one}
 	most := max(t.upper, t.rows-t.upper)
 	if most > 3 {
-		three := t.GP64()
-		t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
+		three := t.C.GP64()
+		t.C.LEAQ(operand.Mem{Base: one, Index: one, Scale: 2}, three)
 		t.steps[3], t.steps[6] = three, three
 	}
 	if most > 5 || t.rows > t.upper {
-		five := t.GP64()
-		t.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
+		five := t.C.GP64()
+		t.C.LEAQ(operand.Mem{Base: one, Index: one, Scale: 4}, five)
 		t.steps[5] = five
 	}
 	if most > 7 {
-		seven := t.GP64()
-		t.LEAQ(operand.Mem{Base: t.steps[3], Index: one, Scale: 4}, seven)
+		seven := t.C.GP64()
+		t.C.LEAQ(operand.Mem{Base: t.steps[3], Index: one, Scale: 4}, seven)
 		t.steps[7] = seven
 	}
 }
@@ -102,38 +102,38 @@ func tiles(k *wide.Kit, rows, vectors int, paired bool) {
 		jump = k.Arg("jump")
 	}
 	sums := make([][]reg.VecVirtual, rows)
-	k.Label("tile")
+	k.C.Label("tile")
 	t.start(sums, pieces)
 	from, next, weights := k.Arg("src"), k.Arg("terms"), k.Arg("weights")
-	k.ADDQ(operand.Mem{Base: pieces}, from)
+	k.C.ADDQ(operand.Mem{Base: pieces}, from)
 	for _, part := range []string{"first", "whole", "last"} {
 		if part == "whole" || rows > 1 && t.upper > 1 {
 			t.terms(part, sums, from, next, weights, jump)
 		}
 	}
 	t.each(sums, pieces, func(v reg.VecVirtual, m operand.Mem) { k.Move(v, m) })
-	k.ADDQ(operand.Imm(16), pieces)
-	k.DECQ(count)
-	k.JNE(operand.LabelRef("tile"))
+	k.C.ADDQ(operand.Imm(16), pieces)
+	k.C.DECQ(count)
+	k.C.JNE(operand.LabelRef("tile"))
 	k.End()
 }
 
 // terms adds up a part of the terms, for the rows that it is for.
 func (t *tile) terms(part string, sums [][]reg.VecVirtual, from, next, weights, jump reg.GPVirtual) {
-	left, at := t.Arg(part), t.GP64()
-	t.TESTQ(left, left)
-	t.JE(operand.LabelRef("no" + part))
-	t.base = [2]reg.GPVirtual{t.GP64(), t.GP64()}
+	left, at := t.Arg(part), t.C.GP64()
+	t.C.TESTQ(left, left)
+	t.C.JE(operand.LabelRef("no" + part))
+	t.base = [2]reg.GPVirtual{t.C.GP64(), t.C.GP64()}
 	w, x := t.Vecs(t.vectors), t.Vec()
-	t.Label(part)
-	t.MOVQ(operand.Mem{Base: next}, t.base[0])
-	t.MOVQ(operand.Mem{Base: next, Disp: 8}, at)
-	t.ADDQ(from, t.base[0])
+	t.C.Label(part)
+	t.C.MOVQ(operand.Mem{Base: next}, t.base[0])
+	t.C.MOVQ(operand.Mem{Base: next, Disp: 8}, at)
+	t.C.ADDQ(from, t.base[0])
 	switch {
 	case t.paired:
-		t.LEAQ(operand.Mem{Base: t.base[0], Index: jump, Scale: 1}, t.base[1])
+		t.C.LEAQ(operand.Mem{Base: t.base[0], Index: jump, Scale: 1}, t.base[1])
 	case t.rows > t.upper:
-		t.LEAQ(operand.Mem{Base: t.base[0], Index: t.steps[5], Scale: 1}, t.base[1])
+		t.C.LEAQ(operand.Mem{Base: t.base[0], Index: t.steps[5], Scale: 1}, t.base[1])
 	}
 	for v := range w {
 		t.Move(operand.Mem{Base: weights, Index: at, Scale: 1, Disp: v * t.Bytes()}, w[v])
@@ -147,10 +147,10 @@ func (t *tile) terms(part string, sums [][]reg.VecVirtual, from, next, weights, 
 			t.FMA(x, w[v], sums[r][v])
 		}
 	}
-	t.ADDQ(operand.Imm(16), next)
-	t.DECQ(left)
-	t.JNE(operand.LabelRef(part))
-	t.Label("no" + part)
+	t.C.ADDQ(operand.Imm(16), next)
+	t.C.DECQ(left)
+	t.C.JNE(operand.LabelRef(part))
+	t.C.Label("no" + part)
 }
 
 // takes reports whether a part of the terms is for a row.
@@ -171,16 +171,16 @@ func (t *tile) start(sums [][]reg.VecVirtual, pieces reg.Register) {
 		}
 	}
 	add := t.Arg("add")
-	t.TESTQ(add, add)
-	t.JE(operand.LabelRef("start"))
+	t.C.TESTQ(add, add)
+	t.C.JE(operand.LabelRef("start"))
 	t.each(sums, pieces, func(v reg.VecVirtual, m operand.Mem) { t.Move(m, v) })
-	t.Label("start")
+	t.C.Label("start")
 }
 
 // each calls f for every vector of the sums with its place in dst.
 func (t *tile) each(sums [][]reg.VecVirtual, pieces reg.Register, f func(v reg.VecVirtual, m operand.Mem)) {
 	to, pitch := t.Arg("dst"), t.Arg("pitch")
-	t.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
+	t.C.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
 	for r := range sums {
 		for v := range sums[r] {
 			f(sums[r][v], operand.Mem{Base: to, Disp: v * t.Bytes()})
@@ -189,10 +189,10 @@ func (t *tile) each(sums [][]reg.VecVirtual, pieces reg.Register, f func(v reg.V
 		case t.paired && r+1 == t.upper:
 			leap := t.Arg("leap")
 			to = t.Arg("dst")
-			t.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
-			t.ADDQ(leap, to)
+			t.C.ADDQ(operand.Mem{Base: pieces, Disp: 8}, to)
+			t.C.ADDQ(leap, to)
 		case r+1 < len(sums):
-			t.ADDQ(pitch, to)
+			t.C.ADDQ(pitch, to)
 		}
 	}
 }
@@ -202,18 +202,18 @@ func ask(k *wide.Kit) {
 	function(k, "ask", "func(src *byte, step int, rows int, lines int)",
 		"ask asks for rows of cache lines, step bytes apart. rows and lines are at least 1.")
 	src, step, rows := k.Arg("src"), k.Arg("step"), k.Arg("rows")
-	at, left := k.GP64(), k.GP64()
-	k.Label("row")
+	at, left := k.C.GP64(), k.C.GP64()
+	k.C.Label("row")
 	lines := k.Arg("lines")
-	k.MOVQ(src, at)
-	k.MOVQ(lines, left)
-	k.Label("line")
-	k.PREFETCHT1(operand.Mem{Base: at})
-	k.ADDQ(operand.Imm(64), at)
-	k.DECQ(left)
-	k.JNE(operand.LabelRef("line"))
-	k.ADDQ(step, src)
-	k.DECQ(rows)
-	k.JNE(operand.LabelRef("row"))
-	k.RET()
+	k.C.MOVQ(src, at)
+	k.C.MOVQ(lines, left)
+	k.C.Label("line")
+	k.C.PREFETCHT1(operand.Mem{Base: at})
+	k.C.ADDQ(operand.Imm(64), at)
+	k.C.DECQ(left)
+	k.C.JNE(operand.LabelRef("line"))
+	k.C.ADDQ(step, src)
+	k.C.DECQ(rows)
+	k.C.JNE(operand.LabelRef("row"))
+	k.C.RET()
 }

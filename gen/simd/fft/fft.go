@@ -54,9 +54,9 @@ func (k kit) pick(single, double func(...operand.Op), ops ...operand.Op) {
 func (k kit) exchanged(v reg.Register) reg.VecVirtual {
 	to := k.Vec()
 	if k.Double {
-		k.VPERMILPD(operand.U8(0x55), v, to)
+		k.C.VPERMILPD(operand.U8(0x55), v, to)
 	} else {
-		k.VPERMILPS(operand.U8(0xb1), v, to)
+		k.C.VPERMILPS(operand.U8(0xb1), v, to)
 	}
 	return to
 }
@@ -77,26 +77,26 @@ func (k kit) broadcast(m operand.Mem) factor {
 func (k kit) times(v reg.VecVirtual, f factor) {
 	t := k.exchanged(v)
 	k.Mul(f.im, t, t)
-	k.pick(k.VFMADDSUB132PS, k.VFMADDSUB132PD, f.re, t, v)
+	k.pick(k.C.VFMADDSUB132PS, k.C.VFMADDSUB132PD, f.re, t, v)
 }
 
 // timesConjugate multiplies the points of v by a factor's conjugate.
 func (k kit) timesConjugate(v reg.VecVirtual, f factor) {
 	t := k.exchanged(v)
 	k.Mul(f.im, t, t)
-	k.pick(k.VFMSUBADD132PS, k.VFMSUBADD132PD, f.re, t, v)
+	k.pick(k.C.VFMSUBADD132PS, k.C.VFMSUBADD132PD, f.re, t, v)
 }
 
 // constant returns a number in all lanes.
 func (k kit) constant(v float64) reg.VecVirtual {
 	to := k.Vec()
-	bits, x := k.GP64(), k.XMM()
+	bits, x := k.C.GP64(), k.C.XMM()
 	if k.Double {
-		k.MOVQ(operand.U64(math.Float64bits(v)), bits)
+		k.C.MOVQ(operand.U64(math.Float64bits(v)), bits)
 	} else {
-		k.MOVL(operand.U32(math.Float32bits(float32(v))), bits.As32())
+		k.C.MOVL(operand.U32(math.Float32bits(float32(v))), bits.As32())
 	}
-	k.VMOVQ(bits, x)
+	k.C.VMOVQ(bits, x)
 	k.Broadcast(x, to)
 	return to
 }
@@ -113,8 +113,8 @@ func (k kit) turn() turn { return turn{k, k.constant(1)} }
 func (t turn) both(u, v reg.VecVirtual) (less, more reg.VecVirtual) {
 	w, less := t.exchanged(v), t.Vec()
 	t.Move(u, less)
-	t.pick(t.VFMSUBADD132PS, t.VFMSUBADD132PD, t.ones, w, less)
-	t.pick(t.VFMADDSUB132PS, t.VFMADDSUB132PD, t.ones, w, u)
+	t.pick(t.C.VFMSUBADD132PS, t.C.VFMSUBADD132PD, t.ones, w, less)
+	t.pick(t.C.VFMADDSUB132PS, t.C.VFMADDSUB132PD, t.ones, w, u)
 	return less, u
 }
 
@@ -195,7 +195,7 @@ func (k kit) radix5() butterfly {
 		k.Mul(sin1, u, f)
 		k.FMA(sin2, v, f)
 		k.Mul(sin1, v, g)
-		k.pick(k.VFMSUB231PS, k.VFMSUB231PD, sin2, u, g)
+		k.pick(k.C.VFMSUB231PS, k.C.VFMSUB231PD, sin2, u, g)
 		y1, y4 := turn.both(p, f)
 		y2, y3 := turn.both(q, g)
 		return []reg.VecVirtual{s, y1, y2, y3, y4}
@@ -210,8 +210,8 @@ type rows struct {
 func (k kit) rows(base, apart reg.Register, n int) rows {
 	r := rows{base: base, apart: apart}
 	if n > 3 {
-		thrice := k.GP64()
-		k.LEAQ(operand.Mem{Base: apart, Index: apart, Scale: 2}, thrice)
+		thrice := k.C.GP64()
+		k.C.LEAQ(operand.Mem{Base: apart, Index: apart, Scale: 2}, thrice)
 		r.thrice = thrice
 	}
 	return r
@@ -230,13 +230,13 @@ func (r rows) at(i int) operand.Mem {
 // next goes back to the label vector until offset at has been that of the last one,
 // which may overlap the one before.
 func (k kit) next(at, last reg.GPVirtual) {
-	k.ADDQ(operand.U8(k.Bytes()), at)
-	k.CMPQ(at, last)
-	k.JLE(operand.LabelRef("vector"))
-	k.SUBQ(operand.U8(k.Bytes()), at)
-	k.CMPQ(at, last)
-	k.MOVQ(last, at)
-	k.JLT(operand.LabelRef("vector"))
+	k.C.ADDQ(operand.U8(k.Bytes()), at)
+	k.C.CMPQ(at, last)
+	k.C.JLE(operand.LabelRef("vector"))
+	k.C.SUBQ(operand.U8(k.Bytes()), at)
+	k.C.CMPQ(at, last)
+	k.C.MOVQ(last, at)
+	k.C.JLT(operand.LabelRef("vector"))
 }
 
 // pass writes butterflies whose points lie one after the other: count of them, each
@@ -245,18 +245,18 @@ func (k kit) pass(radix int) {
 	k.Func(fmt.Sprintf("radix%d", radix), "func(y, x, w *byte, width, apart, span, count int)",
 		"transforms points of x that are apart bytes from each other and writes them to y, width bytes from each other and multiplied by "+
 			"the factors at w, for span bytes, at least a vector. It does so count times: x advances by width, y past what was written, w by its factors.")
-	k.Pragma("noescape")
+	k.C.Pragma("noescape")
 	y, x, w := k.Arg("y"), k.Arg("x"), k.Arg("w")
 	width, apart := k.Arg("width"), k.Arg("apart")
 	f := k.butterfly(radix)
-	last, at, from, to := k.Arg("span"), k.GP64(), k.GP64(), k.GP64()
-	k.SUBQ(operand.U8(k.Bytes()), last)
+	last, at, from, to := k.Arg("span"), k.C.GP64(), k.C.GP64(), k.C.GP64()
+	k.C.SUBQ(operand.U8(k.Bytes()), last)
 	in, out := k.rows(from, apart, radix), k.rows(to, width, radix)
-	advance := k.GP64()
-	k.IMUL3Q(operand.U8(radix), width, advance)
+	advance := k.C.GP64()
+	k.C.IMUL3Q(operand.U8(radix), width, advance)
 	count := k.Arg("count")
 
-	k.Label("butterfly")
+	k.C.Label("butterfly")
 	factorAt := func(i int) factor { return k.broadcast(operand.Mem{Base: w, Disp: (i - 1) * k.point()}) }
 	held := make([]factor, radix)
 	if radix < 5 {
@@ -264,10 +264,10 @@ func (k kit) pass(radix int) {
 			held[i] = factorAt(i)
 		}
 	}
-	k.XORQ(at, at)
-	k.Label("vector")
-	k.LEAQ(operand.Mem{Base: x, Index: at, Scale: 1}, from)
-	k.LEAQ(operand.Mem{Base: y, Index: at, Scale: 1}, to)
+	k.C.XORQ(at, at)
+	k.C.Label("vector")
+	k.C.LEAQ(operand.Mem{Base: x, Index: at, Scale: 1}, from)
+	k.C.LEAQ(operand.Mem{Base: y, Index: at, Scale: 1}, to)
 	points := k.Vecs(radix)
 	for i, v := range points {
 		k.Move(in.at(i), v)
@@ -284,11 +284,11 @@ func (k kit) pass(radix int) {
 	}
 	k.next(at, last)
 
-	k.ADDQ(width, x)
-	k.ADDQ(advance, y)
-	k.ADDQ(operand.U32(uint32((radix-1)*k.point())), w)
-	k.DECQ(count)
-	k.JNE(operand.LabelRef("butterfly"))
+	k.C.ADDQ(width, x)
+	k.C.ADDQ(advance, y)
+	k.C.ADDQ(operand.U32(uint32((radix-1)*k.point())), w)
+	k.C.DECQ(count)
+	k.C.JNE(operand.LabelRef("butterfly"))
 	k.End()
 }
 
@@ -298,19 +298,19 @@ func (k kit) first() {
 	k.Func("first4", "func(y, x, w *byte, apart, count int)",
 		"transforms fours of points of x that are apart bytes from each other and writes each four to y together, multiplied by the factors at w, "+
 			"where those of all second points lie together, and so on, apart bytes from each other. It does so for count butterflies, at least a vector.")
-	k.Pragma("noescape")
+	k.C.Pragma("noescape")
 	y, x, w := k.Arg("y"), k.Arg("x"), k.Arg("w")
 	apart := k.Arg("apart")
 	f := k.butterfly(4)
-	last, at, from, by, to := k.Arg("count"), k.GP64(), k.GP64(), k.GP64(), k.GP64()
-	k.IMUL3Q(operand.U8(k.point()), last, last)
-	k.SUBQ(operand.U8(k.Bytes()), last)
+	last, at, from, by, to := k.Arg("count"), k.C.GP64(), k.C.GP64(), k.C.GP64(), k.C.GP64()
+	k.C.IMUL3Q(operand.U8(k.point()), last, last)
+	k.C.SUBQ(operand.U8(k.Bytes()), last)
 	in, factors := k.rows(from, apart, 4), k.rows(by, apart, 3)
-	k.XORQ(at, at)
-	k.Label("vector")
-	k.LEAQ(operand.Mem{Base: x, Index: at, Scale: 1}, from)
-	k.LEAQ(operand.Mem{Base: w, Index: at, Scale: 1}, by)
-	k.LEAQ(operand.Mem{Base: y, Index: at, Scale: 4}, to)
+	k.C.XORQ(at, at)
+	k.C.Label("vector")
+	k.C.LEAQ(operand.Mem{Base: x, Index: at, Scale: 1}, from)
+	k.C.LEAQ(operand.Mem{Base: w, Index: at, Scale: 1}, by)
+	k.C.LEAQ(operand.Mem{Base: y, Index: at, Scale: 4}, to)
 	points := k.Vecs(4)
 	for i, v := range points {
 		k.Move(in.at(i), v)
@@ -330,11 +330,11 @@ func (k kit) first() {
 func (k kit) factors(m operand.Mem) factor {
 	f := factor{k.Vec(), k.Vec()}
 	if k.Double {
-		k.VMOVDDUP(m, f.re)
-		k.VPERMILPD(operand.U8(0xff), m, f.im)
+		k.C.VMOVDDUP(m, f.re)
+		k.C.VPERMILPD(operand.U8(0xff), m, f.im)
 	} else {
-		k.VMOVSLDUP(m, f.re)
-		k.VMOVSHDUP(m, f.im)
+		k.C.VMOVSLDUP(m, f.re)
+		k.C.VMOVSHDUP(m, f.im)
 	}
 	return f
 }
@@ -344,8 +344,8 @@ func (k kit) factors(m operand.Mem) factor {
 func (k kit) across(v []reg.VecVirtual) []reg.VecVirtual {
 	halves := func(a, b reg.VecVirtual) (low, high reg.VecVirtual) {
 		low, high = k.Vec(), k.Vec()
-		k.VPERM2F128(operand.U8(0x20), b, a, low)
-		k.VPERM2F128(operand.U8(0x31), b, a, high)
+		k.C.VPERM2F128(operand.U8(0x20), b, a, low)
+		k.C.VPERM2F128(operand.U8(0x31), b, a, high)
 		return low, high
 	}
 	if k.Double {
@@ -355,8 +355,8 @@ func (k kit) across(v []reg.VecVirtual) []reg.VecVirtual {
 	}
 	pairs := func(a, b reg.VecVirtual) (even, odd reg.VecVirtual) {
 		even, odd = k.Vec(), k.Vec()
-		k.VUNPCKLPD(b, a, even)
-		k.VUNPCKHPD(b, a, odd)
+		k.C.VUNPCKLPD(b, a, even)
+		k.C.VUNPCKHPD(b, a, odd)
 		return even, odd
 	}
 	a, b := pairs(v[0], v[1])
@@ -374,10 +374,10 @@ func (k kit) weigh(exchange bool) {
 		name, doc = "exchange", "is scale with the parts of points exchanged."
 	}
 	k.Func(name, fmt.Sprintf("func(dst, src *byte, n int, by %s)", k.Type()), doc)
-	k.Pragma("noescape")
+	k.C.Pragma("noescape")
 	dst, src, n := k.Arg("dst"), k.Arg("src"), k.Arg("n")
-	one, by := k.XMM(), k.Vec()
-	k.Load(k.Param("by"), one)
+	one, by := k.C.XMM(), k.Vec()
+	k.C.Load(k.C.Param("by"), one)
 	k.Broadcast(one, by)
 	k.Map(n, []reg.GPVirtual{dst, src}, func(load func(i int) reg.VecVirtual, store func(v reg.VecVirtual, i int)) {
 		v := load(1)
@@ -393,23 +393,23 @@ func (k kit) weigh(exchange bool) {
 // mirrored reverses the order of the points of v in place.
 func (k kit) mirrored(v reg.VecVirtual) {
 	if k.Double {
-		k.VPERMPD(operand.U8(0x4e), v, v)
+		k.C.VPERMPD(operand.U8(0x4e), v, v)
 	} else {
-		k.VPERMPD(operand.U8(0x1b), v, v)
+		k.C.VPERMPD(operand.U8(0x1b), v, v)
 	}
 }
 
 // conjugation returns the signs of imaginary parts.
 func (k kit) conjugation() reg.VecVirtual {
-	bits, x, y := k.GP64(), k.XMM(), k.YMM()
-	k.MOVQ(operand.U64(1<<63), bits)
-	k.VMOVQ(bits, x)
+	bits, x, y := k.C.GP64(), k.C.XMM(), k.C.YMM()
+	k.C.MOVQ(operand.U64(1<<63), bits)
+	k.C.VMOVQ(bits, x)
 	if !k.Double {
-		k.VPBROADCASTQ(x, y)
+		k.C.VPBROADCASTQ(x, y)
 		return y
 	}
-	k.VPSLLDQ(operand.U8(8), x, x)
-	k.VINSERTI128(operand.U8(1), x, x.AsY(), y)
+	k.C.VPSLLDQ(operand.U8(8), x, x)
+	k.C.VINSERTI128(operand.U8(1), x, x.AsY(), y)
 	return y
 }
 
@@ -419,22 +419,22 @@ func (k kit) conjugation() reg.VecVirtual {
 func (k kit) mirror(name, doc string, body func(conjugation reg.VecVirtual) func(a, b reg.VecVirtual, w factor) (low, high reg.VecVirtual)) {
 	k.Func(name, fmt.Sprintf("func(toLow, toHigh, low, high, w *byte, count int, by %s)", k.Type()), doc+
 		" It does so for count vectors; the pointers to what lies higher go down. By multiplies all.")
-	k.Pragma("noescape")
+	k.C.Pragma("noescape")
 	toLow, toHigh := k.Arg("toLow"), k.Arg("toHigh")
 	low, high, w := k.Arg("low"), k.Arg("high"), k.Arg("w")
 	count := k.Arg("count")
-	one, by := k.XMM(), k.Vec()
-	k.Load(k.Param("by"), one)
+	one, by := k.C.XMM(), k.Vec()
+	k.C.Load(k.C.Param("by"), one)
 	k.Broadcast(one, by)
 	conjugation := k.conjugation()
 	f := body(conjugation)
 
-	k.Label("vector")
+	k.C.Label("vector")
 	a, b := k.Vec(), k.Vec()
 	k.Move(operand.Mem{Base: low}, a)
 	k.Move(operand.Mem{Base: high}, b)
 	k.mirrored(b)
-	k.VXORPS(conjugation, b, b)
+	k.C.VXORPS(conjugation, b, b)
 	k.Mul(by, a, a)
 	k.Mul(by, b, b)
 	x, y := f(a, b, k.factors(operand.Mem{Base: w}))
@@ -442,13 +442,13 @@ func (k kit) mirror(name, doc string, body func(conjugation reg.VecVirtual) func
 	k.Move(x, operand.Mem{Base: toLow})
 	k.Move(y, operand.Mem{Base: toHigh})
 	for _, p := range []reg.GPVirtual{low, toLow, w} {
-		k.ADDQ(operand.U8(k.Bytes()), p)
+		k.C.ADDQ(operand.U8(k.Bytes()), p)
 	}
 	for _, p := range []reg.GPVirtual{high, toHigh} {
-		k.SUBQ(operand.U8(k.Bytes()), p)
+		k.C.SUBQ(operand.U8(k.Bytes()), p)
 	}
-	k.DECQ(count)
-	k.JNE(operand.LabelRef("vector"))
+	k.C.DECQ(count)
+	k.C.JNE(operand.LabelRef("vector"))
 	k.End()
 }
 
@@ -459,10 +459,10 @@ func (k kit) split() {
 			return func(a, b reg.VecVirtual, w factor) (low, high reg.VecVirtual) {
 				even, odd := k.plusMinus(a, b)
 				odd = k.exchanged(odd)
-				k.VXORPS(conjugation, odd, odd)
+				k.C.VXORPS(conjugation, odd, odd)
 				k.times(odd, w)
 				low, high = k.plusMinus(even, odd)
-				k.VXORPS(conjugation, high, high)
+				k.C.VXORPS(conjugation, high, high)
 				return low, high
 			}
 		})
@@ -477,7 +477,7 @@ func (k kit) join() {
 				even, odd := k.plusMinus(a, b)
 				k.timesConjugate(odd, w)
 				less, more := turn.both(even, odd)
-				k.VXORPS(conjugation, less, less)
+				k.C.VXORPS(conjugation, less, less)
 				return k.exchanged(more), k.exchanged(less)
 			}
 		})

@@ -26,7 +26,7 @@ func Files(by string) ([]asm.File, error) {
 			c.AddDatum(4*i, operand.U32(uint32(i)))
 		}
 		for _, float := range []bool{true, false} {
-			k := kit{Context: c, counts: counts, float: float}
+			k := kit{c: c, counts: counts, float: float}
 			k.words()
 			k.find()
 			k.values()
@@ -38,8 +38,8 @@ func Files(by string) ([]asm.File, error) {
 
 // A kit writes the functions for float32, or for int32; or for 64 bits.
 type kit struct {
-	*build.Context
-	counts      operand.Mem // 0 to 7
+	c           *build.Context // named, as in wide.Kit
+	counts      operand.Mem    // 0 to 7
 	float, long bool
 }
 
@@ -52,29 +52,29 @@ func (k kit) begin(name, signature, doc string) {
 		bits = "64"
 	}
 	name += kind + bits + "AVX2"
-	k.Function(name)
-	k.Attributes(attr.NOSPLIT)
-	k.SignatureExpr(signature)
-	k.Pragma("noescape")
-	k.Doc(name + " " + doc)
+	k.c.Function(name)
+	k.c.Attributes(attr.NOSPLIT)
+	k.c.SignatureExpr(signature)
+	k.c.Pragma("noescape")
+	k.c.Doc(name + " " + doc)
 }
 
 // all returns a vector whose lanes are the value of a register.
 func (k kit) all(r reg.Register) reg.VecVirtual {
-	x, y := k.XMM(), k.YMM()
+	x, y := k.c.XMM(), k.c.YMM()
 	if k.long {
-		k.VMOVQ(r, x)
-		k.VPBROADCASTQ(x, y)
+		k.c.VMOVQ(r, x)
+		k.c.VPBROADCASTQ(x, y)
 		return y
 	}
-	k.VMOVD(r, x)
-	k.VPBROADCASTD(x, y)
+	k.c.VMOVD(r, x)
+	k.c.VPBROADCASTD(x, y)
 	return y
 }
 
 func (k kit) constant(v uint32) reg.VecVirtual {
-	r := k.GP32()
-	k.MOVL(operand.U32(v), r)
+	r := k.c.GP32()
+	k.c.MOVL(operand.U32(v), r)
 	return k.all(r)
 }
 
@@ -94,19 +94,19 @@ func (k kit) ordering() *ordering {
 
 // load returns the numbers of the elements at m.
 func (o *ordering) load(m operand.Mem) reg.VecVirtual {
-	v := o.YMM()
-	o.VMOVDQU(m, v)
+	v := o.c.YMM()
+	o.c.VMOVDQU(m, v)
 	if !o.float {
 		return v
 	}
-	nan, zero, s := o.YMM(), o.YMM(), o.YMM()
-	o.VCMPPS(operand.U8(3), v, v, nan)
-	o.VPCMPEQD(o.sign, v, zero) // -0
-	o.VPSRAD(operand.U8(31), v, s)
-	o.VPSRLD(operand.U8(1), s, s)
-	o.VPXOR(v, s, s)
-	o.VPANDN(s, zero, s)
-	o.VBLENDVPS(nan, o.most, s, s)
+	nan, zero, s := o.c.YMM(), o.c.YMM(), o.c.YMM()
+	o.c.VCMPPS(operand.U8(3), v, v, nan)
+	o.c.VPCMPEQD(o.sign, v, zero) // -0
+	o.c.VPSRAD(operand.U8(31), v, s)
+	o.c.VPSRLD(operand.U8(1), s, s)
+	o.c.VPXOR(v, s, s)
+	o.c.VPANDN(s, zero, s)
+	o.c.VBLENDVPS(nan, o.most, s, s)
 	return s
 }
 
@@ -114,47 +114,47 @@ func (o *ordering) load(m operand.Mem) reg.VecVirtual {
 func (k kit) words() {
 	k.begin("words", "func(out *uint64, p *uint32, n int, first, flip uint32)",
 		"writes the words of n elements, a multiple of 8, whose first has the place first; key bits of flip are inverted.")
-	out, p, n := k.Load(k.Param("out"), k.GP64()), k.Load(k.Param("p"), k.GP64()), k.Load(k.Param("n"), k.GP64())
+	out, p, n := k.c.Load(k.c.Param("out"), k.c.GP64()), k.c.Load(k.c.Param("p"), k.c.GP64()), k.c.Load(k.c.Param("n"), k.c.GP64())
 	o := k.ordering()
-	place := k.YMM()
-	k.VPADDD(k.counts, k.all(k.Load(k.Param("first"), k.GP32())), place)
-	flip := k.Load(k.Param("flip"), k.GP32())
-	k.XORL(operand.U32(1<<31), flip)
+	place := k.c.YMM()
+	k.c.VPADDD(k.counts, k.all(k.c.Load(k.c.Param("first"), k.c.GP32())), place)
+	flip := k.c.Load(k.c.Param("flip"), k.c.GP32())
+	k.c.XORL(operand.U32(1<<31), flip)
 	change, step := k.all(flip), k.constant(lanes)
-	at := k.GP64()
-	k.XORQ(at, at)
-	k.Label("loop")
+	at := k.c.GP64()
+	k.c.XORQ(at, at)
+	k.c.Label("loop")
 	s := o.load(operand.Mem{Base: p, Index: at, Scale: 4})
-	key, lo, hi, a, b := k.YMM(), k.YMM(), k.YMM(), k.YMM(), k.YMM()
-	k.VPXOR(s, change, key)
-	k.VPUNPCKLDQ(key, place, lo)
-	k.VPUNPCKHDQ(key, place, hi)
-	k.VPERM2I128(operand.U8(0x20), hi, lo, a)
-	k.VPERM2I128(operand.U8(0x31), hi, lo, b)
-	k.VMOVDQU(a, operand.Mem{Base: out, Index: at, Scale: 8})
-	k.VMOVDQU(b, operand.Mem{Base: out, Index: at, Scale: 8, Disp: 32})
-	k.VPADDD(place, step, place)
-	k.ADDQ(operand.U8(lanes), at)
-	k.CMPQ(at, n)
-	k.JLT(operand.LabelRef("loop"))
-	k.VZEROUPPER()
-	k.RET()
+	key, lo, hi, a, b := k.c.YMM(), k.c.YMM(), k.c.YMM(), k.c.YMM(), k.c.YMM()
+	k.c.VPXOR(s, change, key)
+	k.c.VPUNPCKLDQ(key, place, lo)
+	k.c.VPUNPCKHDQ(key, place, hi)
+	k.c.VPERM2I128(operand.U8(0x20), hi, lo, a)
+	k.c.VPERM2I128(operand.U8(0x31), hi, lo, b)
+	k.c.VMOVDQU(a, operand.Mem{Base: out, Index: at, Scale: 8})
+	k.c.VMOVDQU(b, operand.Mem{Base: out, Index: at, Scale: 8, Disp: 32})
+	k.c.VPADDD(place, step, place)
+	k.c.ADDQ(operand.U8(lanes), at)
+	k.c.CMPQ(at, n)
+	k.c.JLT(operand.LabelRef("loop"))
+	k.c.VZEROUPPER()
+	k.c.RET()
 }
 
 // find looks for a key below a limit.
 func (k kit) find() {
 	k.begin("find", "func(p *uint32, n int, limit, flip uint32) int",
 		"returns the first multiple of 8 from which on one of 8 elements has a key below limit, or n, a multiple of 8.")
-	p, n := k.Load(k.Param("p"), k.GP64()), k.Load(k.Param("n"), k.GP64())
+	p, n := k.c.Load(k.c.Param("p"), k.c.GP64()), k.c.Load(k.c.Param("n"), k.c.GP64())
 	o := k.ordering()
-	bound := k.Load(k.Param("limit"), k.GP32())
-	k.XORL(operand.U32(1<<31), bound)
-	limit, flip := k.all(bound), k.all(k.Load(k.Param("flip"), k.GP32()))
+	bound := k.c.Load(k.c.Param("limit"), k.c.GP32())
+	k.c.XORL(operand.U32(1<<31), bound)
+	limit, flip := k.all(bound), k.all(k.c.Load(k.c.Param("flip"), k.c.GP32()))
 	k.search(p, n, func(at operand.Mem) reg.VecVirtual {
 		s := o.load(at)
-		below := k.YMM()
-		k.VPXOR(s, flip, below)
-		k.VPCMPGTD(below, limit, below)
+		below := k.c.YMM()
+		k.c.VPXOR(s, flip, below)
+		k.c.VPCMPGTD(below, limit, below)
 		return below
 	})
 }
@@ -162,60 +162,60 @@ func (k kit) find() {
 // search writes a loop over n elements at p that ends before those of which below
 // says that one is found, by its sign.
 func (k kit) search(p, n reg.Register, below func(at operand.Mem) reg.VecVirtual) {
-	scale, mask := uint8(4), k.VMOVMSKPS
+	scale, mask := uint8(4), k.c.VMOVMSKPS
 	if k.long {
-		scale, mask = 8, k.VMOVMSKPD
+		scale, mask = 8, k.c.VMOVMSKPD
 	}
-	at, found := k.GP64(), k.GP32()
-	k.XORQ(at, at)
-	k.Label("loop")
+	at, found := k.c.GP64(), k.c.GP32()
+	k.c.XORQ(at, at)
+	k.c.Label("loop")
 	mask(below(operand.Mem{Base: p, Index: at, Scale: scale}), found)
-	k.TESTL(found, found)
-	k.JNZ(operand.LabelRef("end"))
-	k.ADDQ(operand.U8(lanes), at)
-	k.CMPQ(at, n)
-	k.JLT(operand.LabelRef("loop"))
-	k.Label("end")
-	k.Store(at, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.c.TESTL(found, found)
+	k.c.JNZ(operand.LabelRef("end"))
+	k.c.ADDQ(operand.U8(lanes), at)
+	k.c.CMPQ(at, n)
+	k.c.JLT(operand.LabelRef("loop"))
+	k.c.Label("end")
+	k.c.Store(at, k.c.ReturnIndex(0))
+	k.c.VZEROUPPER()
+	k.c.RET()
 }
 
 // findLong is find for keys of 64 bits.
 func (k kit) findLong() {
 	k.begin("find", "func(p *uint64, n int, limit, flip uint64) int",
 		"returns the first multiple of 8 from which on one of 8 elements has a key below limit, or n, a multiple of 8.")
-	p, n := k.Load(k.Param("p"), k.GP64()), k.Load(k.Param("n"), k.GP64())
-	top := k.GP64()
-	k.MOVQ(operand.U64(1<<63), top)
+	p, n := k.c.Load(k.c.Param("p"), k.c.GP64()), k.c.Load(k.c.Param("n"), k.c.GP64())
+	top := k.c.GP64()
+	k.c.MOVQ(operand.U64(1<<63), top)
 	sign := k.all(top)
-	bound := k.Load(k.Param("limit"), k.GP64())
-	k.XORQ(top, bound)
-	limit, flip := k.all(bound), k.all(k.Load(k.Param("flip"), k.GP64()))
-	most, zero := k.YMM(), k.YMM()
-	k.VPXOR(zero, zero, zero)
-	k.VPCMPEQD(most, most, most)
-	k.VPSRLQ(operand.U8(1), most, most)
+	bound := k.c.Load(k.c.Param("limit"), k.c.GP64())
+	k.c.XORQ(top, bound)
+	limit, flip := k.all(bound), k.all(k.c.Load(k.c.Param("flip"), k.c.GP64()))
+	most, zero := k.c.YMM(), k.c.YMM()
+	k.c.VPXOR(zero, zero, zero)
+	k.c.VPCMPEQD(most, most, most)
+	k.c.VPSRLQ(operand.U8(1), most, most)
 	k.search(p, n, func(at operand.Mem) reg.VecVirtual {
 		var below [2]reg.VecVirtual
 		for i := range below {
-			v := k.YMM()
-			k.VMOVDQU(at.Offset(32*i), v)
+			v := k.c.YMM()
+			k.c.VMOVDQU(at.Offset(32*i), v)
 			if k.float {
-				nan, negative, s := k.YMM(), k.YMM(), k.YMM()
-				k.VCMPPD(operand.U8(3), v, v, nan)
-				k.VPCMPEQQ(sign, v, s) // -0
-				k.VPANDN(v, s, v)
-				k.VPCMPGTQ(v, zero, negative)
-				k.VPSRLQ(operand.U8(1), negative, negative)
-				k.VPXOR(negative, v, v)
-				k.VBLENDVPD(nan, most, v, v)
+				nan, negative, s := k.c.YMM(), k.c.YMM(), k.c.YMM()
+				k.c.VCMPPD(operand.U8(3), v, v, nan)
+				k.c.VPCMPEQQ(sign, v, s) // -0
+				k.c.VPANDN(v, s, v)
+				k.c.VPCMPGTQ(v, zero, negative)
+				k.c.VPSRLQ(operand.U8(1), negative, negative)
+				k.c.VPXOR(negative, v, v)
+				k.c.VBLENDVPD(nan, most, v, v)
 			}
-			k.VPXOR(v, flip, v)
-			k.VPCMPGTQ(v, limit, v)
+			k.c.VPXOR(v, flip, v)
+			k.c.VPCMPGTQ(v, limit, v)
 			below[i] = v
 		}
-		k.VPOR(below[0], below[1], below[0])
+		k.c.VPOR(below[0], below[1], below[0])
 		return below[0]
 	})
 }
@@ -224,50 +224,50 @@ func (k kit) findLong() {
 func (k kit) values() {
 	k.begin("values", "func(to *uint32, index *int64, words *uint64, n int, flip uint32) bool",
 		"writes what n words, a multiple of 8, stand for and their places. It reports whether one is a zero or NaN, of which a key does not say which.")
-	to, index, words := k.Load(k.Param("to"), k.GP64()), k.Load(k.Param("index"), k.GP64()), k.Load(k.Param("words"), k.GP64())
-	n := k.Load(k.Param("n"), k.GP64())
-	flip := k.Load(k.Param("flip"), k.GP32())
-	k.XORL(operand.U32(1<<31), flip)
+	to, index, words := k.c.Load(k.c.Param("to"), k.c.GP64()), k.c.Load(k.c.Param("index"), k.c.GP64()), k.c.Load(k.c.Param("words"), k.c.GP64())
+	n := k.c.Load(k.c.Param("n"), k.c.GP64())
+	flip := k.c.Load(k.c.Param("flip"), k.c.GP32())
+	k.c.XORL(operand.U32(1<<31), flip)
 	change := k.all(flip)
-	places, mask := k.YMM(), k.GP64()
-	x := k.XMM()
-	k.MOVQ(operand.U64(1<<32-1), mask)
-	k.VMOVQ(mask, x)
-	k.VPBROADCASTQ(x, places)
-	special, zero, most := k.YMM(), k.YMM(), k.constant(1<<31-1)
-	k.VPXOR(special, special, special)
-	k.VPXOR(zero, zero, zero)
-	at := k.GP64()
-	k.XORQ(at, at)
-	k.Label("loop")
-	a, b, key, i := k.YMM(), k.YMM(), k.YMM(), k.YMM()
-	k.VMOVDQU(operand.Mem{Base: words, Index: at, Scale: 8}, a)
-	k.VMOVDQU(operand.Mem{Base: words, Index: at, Scale: 8, Disp: 32}, b)
-	k.VSHUFPS(operand.U8(0xdd), b, a, key)
-	k.VPAND(a, places, i)
-	k.VMOVDQU(i, operand.Mem{Base: index, Index: at, Scale: 8})
-	k.VPAND(b, places, i)
-	k.VMOVDQU(i, operand.Mem{Base: index, Index: at, Scale: 8, Disp: 32})
-	k.VPERMQ(operand.U8(0xd8), key, key)
-	k.VPXOR(key, change, key)
+	places, mask := k.c.YMM(), k.c.GP64()
+	x := k.c.XMM()
+	k.c.MOVQ(operand.U64(1<<32-1), mask)
+	k.c.VMOVQ(mask, x)
+	k.c.VPBROADCASTQ(x, places)
+	special, zero, most := k.c.YMM(), k.c.YMM(), k.constant(1<<31-1)
+	k.c.VPXOR(special, special, special)
+	k.c.VPXOR(zero, zero, zero)
+	at := k.c.GP64()
+	k.c.XORQ(at, at)
+	k.c.Label("loop")
+	a, b, key, i := k.c.YMM(), k.c.YMM(), k.c.YMM(), k.c.YMM()
+	k.c.VMOVDQU(operand.Mem{Base: words, Index: at, Scale: 8}, a)
+	k.c.VMOVDQU(operand.Mem{Base: words, Index: at, Scale: 8, Disp: 32}, b)
+	k.c.VSHUFPS(operand.U8(0xdd), b, a, key)
+	k.c.VPAND(a, places, i)
+	k.c.VMOVDQU(i, operand.Mem{Base: index, Index: at, Scale: 8})
+	k.c.VPAND(b, places, i)
+	k.c.VMOVDQU(i, operand.Mem{Base: index, Index: at, Scale: 8, Disp: 32})
+	k.c.VPERMQ(operand.U8(0xd8), key, key)
+	k.c.VPXOR(key, change, key)
 	if k.float {
-		t := k.YMM()
-		k.VPCMPEQD(key, zero, t)
-		k.VPOR(t, special, special)
-		k.VPCMPEQD(key, most, t)
-		k.VPOR(t, special, special)
-		k.VPSRAD(operand.U8(31), key, t)
-		k.VPSRLD(operand.U8(1), t, t)
-		k.VPXOR(t, key, key)
+		t := k.c.YMM()
+		k.c.VPCMPEQD(key, zero, t)
+		k.c.VPOR(t, special, special)
+		k.c.VPCMPEQD(key, most, t)
+		k.c.VPOR(t, special, special)
+		k.c.VPSRAD(operand.U8(31), key, t)
+		k.c.VPSRLD(operand.U8(1), t, t)
+		k.c.VPXOR(t, key, key)
 	}
-	k.VMOVDQU(key, operand.Mem{Base: to, Index: at, Scale: 4})
-	k.ADDQ(operand.U8(lanes), at)
-	k.CMPQ(at, n)
-	k.JLT(operand.LabelRef("loop"))
-	found := k.GP8()
-	k.VPTEST(special, special)
-	k.SETNE(found)
-	k.Store(found, k.ReturnIndex(0))
-	k.VZEROUPPER()
-	k.RET()
+	k.c.VMOVDQU(key, operand.Mem{Base: to, Index: at, Scale: 4})
+	k.c.ADDQ(operand.U8(lanes), at)
+	k.c.CMPQ(at, n)
+	k.c.JLT(operand.LabelRef("loop"))
+	found := k.c.GP8()
+	k.c.VPTEST(special, special)
+	k.c.SETNE(found)
+	k.c.Store(found, k.c.ReturnIndex(0))
+	k.c.VZEROUPPER()
+	k.c.RET()
 }

@@ -146,31 +146,31 @@ func convert(c *build.Context, to, from dtype, wide bool) {
 		k := converter{function: f, constants: map[uint64]reg.VecVirtual{}}
 		k.prepare(to, from)
 		dst, src, n := f.arg("dst"), f.arg("src"), f.arg("n")
-		f.Label("loop")
+		f.c.Label("loop")
 		k.store(to, dst, k.change(to, from, k.load(from, src)))
-		f.ADDQ(operand.U32(step*from.size), src)
-		f.ADDQ(operand.U32(step*to.size), dst)
-		f.SUBQ(operand.U32(step), n)
-		f.CMPQ(n, operand.U32(step))
-		f.JGE(operand.LabelRef("loop"))
-		f.TESTQ(n, n)
-		f.JE(operand.LabelRef("done"))
-		back := f.GP64()
-		f.LEAQ(at(n, -step), back)
+		f.c.ADDQ(operand.U32(step*from.size), src)
+		f.c.ADDQ(operand.U32(step*to.size), dst)
+		f.c.SUBQ(operand.U32(step), n)
+		f.c.CMPQ(n, operand.U32(step))
+		f.c.JGE(operand.LabelRef("loop"))
+		f.c.TESTQ(n, n)
+		f.c.JE(operand.LabelRef("done"))
+		back := f.c.GP64()
+		f.c.LEAQ(at(n, -step), back)
 		f.step(src, back, from.size)
 		f.step(dst, back, to.size)
-		f.MOVQ(operand.U32(step), n)
-		f.JMP(operand.LabelRef("loop"))
-		f.Label("done")
+		f.c.MOVQ(operand.U32(step), n)
+		f.c.JMP(operand.LabelRef("loop"))
+		f.c.Label("done")
 		if stops {
-			f.Store(n, f.ReturnIndex(0))
+			f.c.Store(n, f.c.ReturnIndex(0))
 		}
 	})
 }
 
 // step moves p by count elements.
 func (f function) step(p, count reg.GPVirtual, size int) {
-	f.LEAQ(operand.Mem{Base: p, Index: count, Scale: uint8(size)}, p)
+	f.c.LEAQ(operand.Mem{Base: p, Index: count, Scale: uint8(size)}, p)
 }
 
 // A converter writes the steps of one conversion.
@@ -286,18 +286,18 @@ func (k converter) load(d dtype, src reg.Register) []reg.VecVirtual {
 		m := at(src, i*k.width()/d.held.size()*d.size)
 		switch d.name {
 		case "U8":
-			k.VPMOVZXBD(m, r)
+			k.c.VPMOVZXBD(m, r)
 		case "I8":
-			k.VPMOVSXBD(m, r)
+			k.c.VPMOVSXBD(m, r)
 		case "I16":
-			k.VPMOVSXWD(m, r)
+			k.c.VPMOVSXWD(m, r)
 		case "F16":
-			k.VCVTPH2PS(m, r)
+			k.c.VCVTPH2PS(m, r)
 		case "BF16":
-			k.VPMOVZXWD(m, r)
-			k.VPSLLD(operand.Imm(16), r, r)
+			k.c.VPMOVZXWD(m, r)
+			k.c.VPSLLD(operand.Imm(16), r, r)
 		default:
-			k.VMOVUPS(m, r)
+			k.c.VMOVUPS(m, r)
 		}
 	}
 	return v
@@ -322,14 +322,14 @@ func (k converter) change(to, from dtype, v []reg.VecVirtual) []reg.VecVirtual {
 func (k converter) fromI32(to, from dtype, v []reg.VecVirtual) []reg.VecVirtual {
 	switch {
 	case to.name == "I64":
-		return k.widen(v, k.VPMOVSXDQ)
+		return k.widen(v, k.c.VPMOVSXDQ)
 	case to.name == "F64":
-		return k.widen(v, k.VCVTDQ2PD)
+		return k.widen(v, k.c.VCVTDQ2PD)
 	case to.name == "BF16" && from.name == "I32":
-		return k.odd(k.widen(v, k.VCVTDQ2PD))
+		return k.odd(k.widen(v, k.c.VCVTDQ2PD))
 	case to.float():
 		for _, r := range v {
-			k.VCVTDQ2PS(r, r)
+			k.c.VCVTDQ2PS(r, r)
 		}
 	case to.size < 4:
 		return k.pack(to, v, false)
@@ -358,9 +358,9 @@ func (k converter) fromI64(to dtype, v []reg.VecVirtual) []reg.VecVirtual {
 func (k converter) fromF32(to dtype, v []reg.VecVirtual) []reg.VecVirtual {
 	switch {
 	case to.name == "F64":
-		return k.widen(v, k.VCVTPS2PD)
+		return k.widen(v, k.c.VCVTPS2PD)
 	case to.name == "I64" && !k.wide:
-		return k.shift(k.widen(v, k.VCVTPS2PD))
+		return k.shift(k.widen(v, k.c.VCVTPS2PD))
 	case to.name == "I64":
 		return k.saturateF32I64(v)
 	case !to.float():

@@ -28,22 +28,22 @@ func (f function) half(r reg.VecVirtual) reg.Register {
 // upper returns the upper half of r.
 func (f function) upper(r reg.VecVirtual) reg.Register {
 	if f.wide {
-		h := f.YMM()
-		f.VEXTRACTI64X4(operand.Imm(1), r, h)
+		h := f.c.YMM()
+		f.c.VEXTRACTI64X4(operand.Imm(1), r, h)
 		return h
 	}
-	h := f.XMM()
-	f.VEXTRACTI128(operand.Imm(1), r, h)
+	h := f.c.XMM()
+	f.c.VEXTRACTI128(operand.Imm(1), r, h)
 	return h
 }
 
 // join puts upper above the lower half of r.
 func (f function) join(upper reg.Register, r reg.VecVirtual) {
 	if f.wide {
-		f.VINSERTI64X4(operand.Imm(1), upper, r, r)
+		f.c.VINSERTI64X4(operand.Imm(1), upper, r, r)
 		return
 	}
-	f.VINSERTI128(operand.Imm(1), upper, r, r)
+	f.c.VINSERTI128(operand.Imm(1), upper, r, r)
 }
 
 // widen doubles the width of the elements by an instruction that takes half a
@@ -61,9 +61,9 @@ func (k converter) widen(v []reg.VecVirtual, by func(...operand.Op)) []reg.VecVi
 func (k converter) toF32(v []reg.VecVirtual) []reg.VecVirtual {
 	return k.halve(v, func(from, to reg.Register) {
 		if k.wide {
-			k.VCVTPD2PS(from, to)
+			k.c.VCVTPD2PS(from, to)
 		} else {
-			k.VCVTPD2PSY(from, to)
+			k.c.VCVTPD2PSY(from, to)
 		}
 	})
 }
@@ -91,34 +91,34 @@ func (k converter) odd(v []reg.VecVirtual) []reg.VecVirtual {
 	for i, r := range out {
 		x := v[2*i : 2*i+2]
 		inexact, back := k.registers(2), k.registers(2)
-		upper := k.XMM()
-		k.VCVTPD2PSY(x[0], r.AsX())
-		k.VCVTPD2PSY(x[1], upper)
-		k.VCVTPS2PD(r.AsX(), back[0])
-		k.VCVTPS2PD(upper, back[1])
+		upper := k.c.XMM()
+		k.c.VCVTPD2PSY(x[0], r.AsX())
+		k.c.VCVTPD2PSY(x[1], upper)
+		k.c.VCVTPS2PD(r.AsX(), back[0])
+		k.c.VCVTPS2PD(upper, back[1])
 		k.join(upper, r)
 		for j, b := range back {
-			k.VCMPPD(differ, b, x[j], inexact[j])
-			k.VANDPD(k.quad(abs64), b, b)
-			k.VANDPD(k.quad(abs64), x[j], x[j])
-			k.VCMPPD(greater, x[j], b, b) // rounded away from zero
+			k.c.VCMPPD(differ, b, x[j], inexact[j])
+			k.c.VANDPD(k.quad(abs64), b, b)
+			k.c.VANDPD(k.quad(abs64), x[j], x[j])
+			k.c.VCMPPD(greater, x[j], b, b) // rounded away from zero
 		}
-		k.VPADDD(k.low(back)[0], r, r)
+		k.c.VPADDD(k.low(back)[0], r, r)
 		bit := k.low(inexact)[0]
-		k.VPSRLD(operand.Imm(31), bit, bit)
-		k.VPOR(bit, r, r)
+		k.c.VPSRLD(operand.Imm(31), bit, bit)
+		k.c.VPOR(bit, r, r)
 	}
 	return out
 }
 
 func (k converter) oddWide(v []reg.VecVirtual) []reg.VecVirtual {
 	for _, x := range v {
-		r, back, inexact := k.YMM(), k.ZMM(), k.K()
-		k.VCVTPD2PS_RZ_SAE(x, r)
-		k.VCVTPS2PD(r, back)
-		k.VCMPPD(differ, back, x, inexact)
-		k.VPORD(k.word(1).AsY(), r, inexact, r)
-		k.VMOVDQA64(r, x.AsY())
+		r, back, inexact := k.c.YMM(), k.c.ZMM(), k.c.K()
+		k.c.VCVTPD2PS_RZ_SAE(x, r)
+		k.c.VCVTPS2PD(r, back)
+		k.c.VCMPPD(differ, back, x, inexact)
+		k.c.VPORD(k.word(1).AsY(), r, inexact, r)
+		k.c.VMOVDQA64(r, x.AsY())
 	}
 	k.join(v[1].AsY(), v[0])
 	return v[:1]
@@ -127,13 +127,13 @@ func (k converter) oddWide(v []reg.VecVirtual) []reg.VecVirtual {
 // low cuts 64-bit elements to their low 32 bits, in the registers it is given.
 func (k converter) low(v []reg.VecVirtual) []reg.VecVirtual {
 	if k.wide {
-		return k.halve(v, func(from, to reg.Register) { k.VPMOVQD(from, to) })
+		return k.halve(v, func(from, to reg.Register) { k.c.VPMOVQD(from, to) })
 	}
 	out := make([]reg.VecVirtual, len(v)/2)
 	for i := range out {
 		out[i] = v[2*i]
-		k.VSHUFPS(operand.Imm(0x88), v[2*i+1], v[2*i], out[i])
-		k.VPERMQ(operand.Imm(0xd8), out[i], out[i])
+		k.c.VSHUFPS(operand.Imm(0x88), v[2*i+1], v[2*i], out[i])
+		k.c.VPERMQ(operand.Imm(0xd8), out[i], out[i])
 	}
 	return out
 }
@@ -146,25 +146,25 @@ func (k converter) stick(v []reg.VecVirtual) {
 	for _, r := range v {
 		cut := k.vector()
 		if k.wide {
-			large, small := k.K(), k.K()
-			k.VPCMPGTQ(highest, r, large)
-			k.VPCMPGTQ(r, lowest, small)
-			k.KORB(small, large, large)
-			k.VPANDQ(low, r, cut)
-			k.VPADDQ(low, cut, cut)
-			k.VPORQ(r, cut, cut)
-			k.VPANDNQ(cut, low, large, r)
+			large, small := k.c.K(), k.c.K()
+			k.c.VPCMPGTQ(highest, r, large)
+			k.c.VPCMPGTQ(r, lowest, small)
+			k.c.KORB(small, large, large)
+			k.c.VPANDQ(low, r, cut)
+			k.c.VPADDQ(low, cut, cut)
+			k.c.VPORQ(r, cut, cut)
+			k.c.VPANDNQ(cut, low, large, r)
 			continue
 		}
-		large, small := k.YMM(), k.YMM()
-		k.VPAND(low, r, cut)
-		k.VPADDQ(low, cut, cut)
-		k.VPOR(r, cut, cut)
-		k.VPANDN(cut, low, cut)
-		k.VPCMPGTQ(highest, r, large)
-		k.VPCMPGTQ(r, lowest, small)
-		k.VPOR(small, large, large)
-		k.VBLENDVPD(large, cut, r, r)
+		large, small := k.c.YMM(), k.c.YMM()
+		k.c.VPAND(low, r, cut)
+		k.c.VPADDQ(low, cut, cut)
+		k.c.VPOR(r, cut, cut)
+		k.c.VPANDN(cut, low, cut)
+		k.c.VPCMPGTQ(highest, r, large)
+		k.c.VPCMPGTQ(r, lowest, small)
+		k.c.VPOR(small, large, large)
+		k.c.VBLENDVPD(large, cut, r, r)
 	}
 }
 
@@ -180,45 +180,45 @@ func (k converter) quadsToFloat(v []reg.VecVirtual, stick bool) {
 	}
 	// Numbers of less than 52 bits, which most are, take their place in a float64's
 	// fraction by an addition.
-	any, bits := k.YMM(), k.YMM()
+	any, bits := k.c.YMM(), k.c.YMM()
 	for i, r := range v {
-		k.VPADDQ(k.quad(shifter), r, bits)
-		k.VPXOR(k.quad(shifter), bits, bits)
+		k.c.VPADDQ(k.quad(shifter), r, bits)
+		k.c.VPXOR(k.quad(shifter), bits, bits)
 		if i == 0 {
-			k.VMOVDQA(bits, any)
+			k.c.VMOVDQA(bits, any)
 		} else {
-			k.VPOR(bits, any, any)
+			k.c.VPOR(bits, any, any)
 		}
 	}
-	k.VPSRLQ(operand.Imm(52), any, any)
-	k.VPTEST(any, any)
-	k.JE(operand.LabelRef("few"))
+	k.c.VPSRLQ(operand.Imm(52), any, any)
+	k.c.VPTEST(any, any)
+	k.c.JE(operand.LabelRef("few"))
 	if stick {
 		k.stick(v)
 	}
 	k.quadsToF64(v)
-	k.JMP(operand.LabelRef("joined"))
-	k.Label("few")
+	k.c.JMP(operand.LabelRef("joined"))
+	k.c.Label("few")
 	for _, r := range v {
-		k.VPADDQ(k.quad(shifter), r, r)
-		k.VSUBPD(k.quad(shifter), r, r)
+		k.c.VPADDQ(k.quad(shifter), r, r)
+		k.c.VSUBPD(k.quad(shifter), r, r)
 	}
-	k.Label("joined")
+	k.c.Label("joined")
 }
 
 // quadsToF64 converts int64 to float64 with one rounding.
 func (k converter) quadsToF64(v []reg.VecVirtual) {
 	for _, r := range v {
 		if k.wide {
-			k.VCVTQQ2PD(r, r)
+			k.c.VCVTQQ2PD(r, r)
 			continue
 		}
-		high := k.YMM()
-		k.VPSRLQ(operand.Imm(32), r, high)
-		k.VPXOR(k.quad(split[1]), high, high) // 2^84 + 2^63 + the upper half times 2^32
-		k.VPBLENDD(operand.Imm(0xaa), k.quad(split[0]), r, r)
-		k.VSUBPD(k.quad(split[2]), high, high)
-		k.VADDPD(r, high, r)
+		high := k.c.YMM()
+		k.c.VPSRLQ(operand.Imm(32), r, high)
+		k.c.VPXOR(k.quad(split[1]), high, high) // 2^84 + 2^63 + the upper half times 2^32
+		k.c.VPBLENDD(operand.Imm(0xaa), k.quad(split[0]), r, r)
+		k.c.VSUBPD(k.quad(split[2]), high, high)
+		k.c.VADDPD(r, high, r)
 	}
 }
 
@@ -226,19 +226,19 @@ func (k converter) quadsToF64(v []reg.VecVirtual) {
 func (k converter) saturateF32(v []reg.VecVirtual) {
 	for _, r := range v {
 		if k.wide {
-			number, large := k.K(), k.K()
-			k.VCMPPS(ordered, r, r, number)
-			k.VCMPPS(greaterEqual, k.word(0x4f000000), r, large)
-			k.VCVTTPS2DQ_Z(r, number, r)
-			k.VMOVDQA32(k.word(0x7fffffff), large, r)
+			number, large := k.c.K(), k.c.K()
+			k.c.VCMPPS(ordered, r, r, number)
+			k.c.VCMPPS(greaterEqual, k.word(0x4f000000), r, large)
+			k.c.VCVTTPS2DQ_Z(r, number, r)
+			k.c.VMOVDQA32(k.word(0x7fffffff), large, r)
 			continue
 		}
-		number, large := k.YMM(), k.YMM()
-		k.VCMPPS(ordered, r, r, number)
-		k.VCMPPS(greaterEqual, k.word(0x4f000000), r, large)
-		k.VANDPS(number, r, r)
-		k.VCVTTPS2DQ(r, r)
-		k.VPXOR(large, r, r)
+		number, large := k.c.YMM(), k.c.YMM()
+		k.c.VCMPPS(ordered, r, r, number)
+		k.c.VCMPPS(greaterEqual, k.word(0x4f000000), r, large)
+		k.c.VANDPS(number, r, r)
+		k.c.VCVTTPS2DQ(r, r)
+		k.c.VPXOR(large, r, r)
 	}
 }
 
@@ -247,11 +247,11 @@ func (k converter) saturateF32I64(v []reg.VecVirtual) []reg.VecVirtual {
 	out := k.registers(2 * len(v))
 	for i, r := range v {
 		for j, h := range []reg.Register{k.half(r), k.upper(r)} {
-			number, large, to := k.K(), k.K(), out[2*i+j]
-			k.VCMPPS(ordered, h, h, number)
-			k.VCMPPS(greaterEqual, k.word(0x5f000000).AsY(), h, large)
-			k.VCVTTPS2QQ_Z(h, number, to)
-			k.VMOVDQA64(k.quad(abs64), large, to)
+			number, large, to := k.c.K(), k.c.K(), out[2*i+j]
+			k.c.VCMPPS(ordered, h, h, number)
+			k.c.VCMPPS(greaterEqual, k.word(0x5f000000).AsY(), h, large)
+			k.c.VCVTTPS2QQ_Z(h, number, to)
+			k.c.VMOVDQA64(k.quad(abs64), large, to)
 		}
 	}
 	return out
@@ -260,35 +260,35 @@ func (k converter) saturateF32I64(v []reg.VecVirtual) []reg.VecVirtual {
 // saturateF64I64 truncates float64 to int64; NaN gives 0.
 func (k converter) saturateF64I64(v []reg.VecVirtual) {
 	for _, r := range v {
-		number, large := k.K(), k.K()
-		k.VCMPPD(ordered, r, r, number)
-		k.VCMPPD(greaterEqual, k.quad(0x43e0000000000000), r, large)
-		k.VCVTTPD2QQ_Z(r, number, r)
-		k.VMOVDQA64(k.quad(abs64), large, r)
+		number, large := k.c.K(), k.c.K()
+		k.c.VCMPPD(ordered, r, r, number)
+		k.c.VCMPPD(greaterEqual, k.quad(0x43e0000000000000), r, large)
+		k.c.VCVTTPD2QQ_Z(r, number, r)
+		k.c.VMOVDQA64(k.quad(abs64), large, r)
 	}
 }
 
 // shift truncates float64 to int64, or leaves the loop where one is too large for it,
 // or NaN.
 func (k converter) shift(v []reg.VecVirtual) []reg.VecVirtual {
-	small, abs := k.YMM(), k.YMM()
+	small, abs := k.c.YMM(), k.c.YMM()
 	for i, r := range v {
-		k.VANDPD(k.quad(abs64), r, abs)
+		k.c.VANDPD(k.quad(abs64), r, abs)
 		if i == 0 {
-			k.VCMPPD(less, k.quad(shifted), abs, small)
+			k.c.VCMPPD(less, k.quad(shifted), abs, small)
 			continue
 		}
-		k.VCMPPD(less, k.quad(shifted), abs, abs)
-		k.VANDPD(abs, small, small)
+		k.c.VCMPPD(less, k.quad(shifted), abs, abs)
+		k.c.VANDPD(abs, small, small)
 	}
-	all := k.GP32()
-	k.VMOVMSKPD(small, all)
-	k.CMPL(all, operand.U32(0xf))
-	k.JNE(operand.LabelRef("done"))
+	all := k.c.GP32()
+	k.c.VMOVMSKPD(small, all)
+	k.c.CMPL(all, operand.U32(0xf))
+	k.c.JNE(operand.LabelRef("done"))
 	for _, r := range v {
-		k.VROUNDPD(operand.Imm(3), r, r)
-		k.VADDPD(k.quad(shifter), r, r)
-		k.VPSUBQ(k.quad(shifter), r, r)
+		k.c.VROUNDPD(operand.Imm(3), r, r)
+		k.c.VADDPD(k.quad(shifter), r, r)
+		k.c.VPSUBQ(k.quad(shifter), r, r)
 	}
 	return v
 }
@@ -304,24 +304,24 @@ func (k converter) saturateF64(v []reg.VecVirtual) []reg.VecVirtual {
 			x := v[2*i+j]
 			if k.wide {
 				if j == 1 {
-					h[j] = k.YMM()
+					h[j] = k.c.YMM()
 				}
-				number := k.K()
-				k.VCMPPD(ordered, x, x, number)
-				k.VMINPD(highest, x, x)
-				k.VMAXPD(lowest, x, x)
-				k.VCVTTPD2DQ_Z(x, number, h[j])
+				number := k.c.K()
+				k.c.VCMPPD(ordered, x, x, number)
+				k.c.VMINPD(highest, x, x)
+				k.c.VMAXPD(lowest, x, x)
+				k.c.VCVTTPD2DQ_Z(x, number, h[j])
 				continue
 			}
 			if j == 1 {
-				h[j] = k.XMM()
+				h[j] = k.c.XMM()
 			}
-			number := k.YMM()
-			k.VCMPPD(ordered, x, x, number)
-			k.VANDPD(number, x, x)
-			k.VMINPD(highest, x, x)
-			k.VMAXPD(lowest, x, x)
-			k.VCVTTPD2DQY(x, h[j])
+			number := k.c.YMM()
+			k.c.VCMPPD(ordered, x, x, number)
+			k.c.VANDPD(number, x, x)
+			k.c.VMINPD(highest, x, x)
+			k.c.VMAXPD(lowest, x, x)
+			k.c.VCVTTPD2DQY(x, h[j])
 		}
 		k.join(h[1], r)
 	}
@@ -333,7 +333,7 @@ func (k converter) pack(to dtype, v []reg.VecVirtual, saturate bool) []reg.VecVi
 	if k.wide {
 		if saturate && to.name == "U8" {
 			for _, r := range v {
-				k.VPMAXSD(k.word(0), r, r)
+				k.c.VPMAXSD(k.word(0), r, r)
 			}
 		}
 		return k.packWide(to, v, saturate)
@@ -341,21 +341,21 @@ func (k converter) pack(to dtype, v []reg.VecVirtual, saturate bool) []reg.VecVi
 	if !saturate {
 		mask := k.word(map[int]uint32{1: 0xff, 2: 0xffff}[to.size])
 		for _, r := range v {
-			k.VPAND(mask, r, r)
+			k.c.VPAND(mask, r, r)
 		}
-		k.VPACKUSDW(v[1], v[0], v[0])
+		k.c.VPACKUSDW(v[1], v[0], v[0])
 	} else {
-		k.VPACKSSDW(v[1], v[0], v[0])
+		k.c.VPACKSSDW(v[1], v[0], v[0])
 	}
-	k.VPERMQ(operand.Imm(0xd8), v[0], v[0])
+	k.c.VPERMQ(operand.Imm(0xd8), v[0], v[0])
 	if to.size == 2 {
 		return v[:1]
 	}
 	h := k.upper(v[0])
 	if saturate && to.name == "I8" {
-		k.VPACKSSWB(h, v[0].AsX(), v[0].AsX())
+		k.c.VPACKSSWB(h, v[0].AsX(), v[0].AsX())
 	} else {
-		k.VPACKUSWB(h, v[0].AsX(), v[0].AsX())
+		k.c.VPACKUSWB(h, v[0].AsX(), v[0].AsX())
 	}
 	return v[:1]
 }
@@ -365,15 +365,15 @@ func (k converter) packWide(to dtype, v []reg.VecVirtual, saturate bool) []reg.V
 	for _, r := range v {
 		switch {
 		case to.size == 2 && saturate:
-			k.VPMOVSDW(r, r.AsY())
+			k.c.VPMOVSDW(r, r.AsY())
 		case to.size == 2:
-			k.VPMOVDW(r, r.AsY())
+			k.c.VPMOVDW(r, r.AsY())
 		case saturate && to.name == "U8":
-			k.VPMOVUSDB(r, r.AsX())
+			k.c.VPMOVUSDB(r, r.AsX())
 		case saturate:
-			k.VPMOVSDB(r, r.AsX())
+			k.c.VPMOVSDB(r, r.AsX())
 		default:
-			k.VPMOVDB(r, r.AsX())
+			k.c.VPMOVDB(r, r.AsX())
 		}
 	}
 	return v
@@ -385,44 +385,44 @@ func (k converter) zeros(held kind, v []reg.VecVirtual) []reg.VecVirtual {
 	if k.wide {
 		masks := make([]reg.Register, len(v))
 		for i, r := range v {
-			m := k.K()
+			m := k.c.K()
 			switch held {
 			case i32:
-				k.VPTESTMD(r, r, m)
+				k.c.VPTESTMD(r, r, m)
 			case i64:
-				k.VPTESTMQ(r, r, m)
+				k.c.VPTESTMQ(r, r, m)
 			case f32:
-				k.VCMPPS(notEqual, zero, r, m)
+				k.c.VCMPPS(notEqual, zero, r, m)
 			case f64:
-				k.VCMPPD(notEqual, zero, r, m)
+				k.c.VCMPPD(notEqual, zero, r, m)
 			}
 			masks[i] = m
 		}
 		if len(v) == 2 {
-			k.KUNPCKBW(masks[0], masks[1], masks[0])
+			k.c.KUNPCKBW(masks[0], masks[1], masks[0])
 		}
-		k.VMOVDQU8_Z(k.word(0x01010101).AsX(), masks[0], v[0].AsX())
+		k.c.VMOVDQU8_Z(k.word(0x01010101).AsX(), masks[0], v[0].AsX())
 		return v[:1]
 	}
 	for _, r := range v {
 		switch held {
 		case i32:
-			k.VPCMPEQD(zero, r, r)
+			k.c.VPCMPEQD(zero, r, r)
 		case i64:
-			k.VPCMPEQQ(zero, r, r)
+			k.c.VPCMPEQQ(zero, r, r)
 		case f32:
-			k.VCMPPS(equal, zero, r, r)
+			k.c.VCMPPS(equal, zero, r, r)
 		case f64:
-			k.VCMPPD(equal, zero, r, r)
+			k.c.VCMPPD(equal, zero, r, r)
 		}
 	}
 	if len(v) == 4 {
 		v = k.low(v)
 	}
-	k.VPACKSSDW(v[1], v[0], v[0])
-	k.VPERMQ(operand.Imm(0xd8), v[0], v[0])
-	k.VPACKSSWB(k.upper(v[0]), v[0].AsX(), v[0].AsX())
-	k.VPANDN(k.word(0x01010101).AsX(), v[0].AsX(), v[0].AsX())
+	k.c.VPACKSSDW(v[1], v[0], v[0])
+	k.c.VPERMQ(operand.Imm(0xd8), v[0], v[0])
+	k.c.VPACKSSWB(k.upper(v[0]), v[0].AsX(), v[0].AsX())
+	k.c.VPANDN(k.word(0x01010101).AsX(), v[0].AsX(), v[0].AsX())
 	return v[:1]
 }
 
@@ -431,7 +431,7 @@ func (k converter) store(to dtype, dst reg.Register, v []reg.VecVirtual) {
 	switch to.name {
 	case "F16":
 		for i, r := range v {
-			k.VCVTPS2PH(operand.Imm(0), r, at(dst, i*k.width()/2))
+			k.c.VCVTPS2PH(operand.Imm(0), r, at(dst, i*k.width()/2))
 		}
 		return
 	case "BF16":
@@ -442,11 +442,11 @@ func (k converter) store(to dtype, dst reg.Register, v []reg.VecVirtual) {
 		m := at(dst, i*k.width())
 		switch {
 		case to.size == 1:
-			k.VMOVDQU(r.AsX(), m)
+			k.c.VMOVDQU(r.AsX(), m)
 		case to.size == 2:
-			k.VMOVDQU(r.AsY(), m)
+			k.c.VMOVDQU(r.AsY(), m)
 		default:
-			k.VMOVUPS(r, m)
+			k.c.VMOVUPS(r, m)
 		}
 	}
 }
@@ -455,30 +455,30 @@ func (k converter) store(to dtype, dst reg.Register, v []reg.VecVirtual) {
 func (k converter) storeBF16(dst reg.Register, v []reg.VecVirtual) {
 	for i, r := range v {
 		up := k.vector()
-		k.VPSRLD(operand.Imm(16), r, up)
+		k.c.VPSRLD(operand.Imm(16), r, up)
 		if k.wide {
-			nan := k.K()
-			k.VPANDD(k.word(1), up, up)
-			k.VPADDD(k.word(0x7fff), up, up)
-			k.VCMPPS(unordered, r, r, nan)
-			k.VPADDD(up, r, up)
-			k.VPORD(k.word(0x400000), r, nan, up)
-			k.VPSRLD(operand.Imm(16), up, up)
-			k.VPMOVDW(up, at(dst, i*32))
+			nan := k.c.K()
+			k.c.VPANDD(k.word(1), up, up)
+			k.c.VPADDD(k.word(0x7fff), up, up)
+			k.c.VCMPPS(unordered, r, r, nan)
+			k.c.VPADDD(up, r, up)
+			k.c.VPORD(k.word(0x400000), r, nan, up)
+			k.c.VPSRLD(operand.Imm(16), up, up)
+			k.c.VPMOVDW(up, at(dst, i*32))
 			continue
 		}
-		nan, quiet := k.YMM(), k.YMM()
-		k.VPAND(k.word(1), up, up)
-		k.VPADDD(k.word(0x7fff), up, up)
-		k.VCMPPS(unordered, r, r, nan)
-		k.VPADDD(up, r, up)
-		k.VPOR(k.word(0x400000), r, quiet)
-		k.VBLENDVPS(nan, quiet, up, up)
-		k.VPSRLD(operand.Imm(16), up, r)
+		nan, quiet := k.c.YMM(), k.c.YMM()
+		k.c.VPAND(k.word(1), up, up)
+		k.c.VPADDD(k.word(0x7fff), up, up)
+		k.c.VCMPPS(unordered, r, r, nan)
+		k.c.VPADDD(up, r, up)
+		k.c.VPOR(k.word(0x400000), r, quiet)
+		k.c.VBLENDVPS(nan, quiet, up, up)
+		k.c.VPSRLD(operand.Imm(16), up, r)
 	}
 	if !k.wide {
-		k.VPACKUSDW(v[1], v[0], v[0])
-		k.VPERMQ(operand.Imm(0xd8), v[0], v[0])
-		k.VMOVDQU(v[0], at(dst, 0))
+		k.c.VPACKUSDW(v[1], v[0], v[0])
+		k.c.VPERMQ(operand.Imm(0xd8), v[0], v[0])
+		k.c.VMOVDQU(v[0], at(dst, 0))
 	}
 }

@@ -37,8 +37,8 @@ func Files(by string) ([]asm.File, error) {
 
 // A function is one function being written.
 type function struct {
-	*build.Context
-	wide bool // AVX-512, else AVX2
+	c    *build.Context // named, as in wide.Kit
+	wide bool           // AVX-512, else AVX2
 }
 
 // begin writes the function that body writes, less its return.
@@ -63,7 +63,7 @@ func (f function) suffix() string {
 
 // arg loads an integer or pointer parameter.
 func (f function) arg(name string) reg.GPVirtual {
-	return f.Load(f.Param(name), f.GP64()).(reg.GPVirtual)
+	return f.c.Load(f.c.Param(name), f.c.GP64()).(reg.GPVirtual)
 }
 
 // at returns the operand disp bytes after base.
@@ -72,24 +72,24 @@ func at(base reg.Register, disp int) operand.Mem { return operand.Mem{Base: base
 // vector returns a new register of the widest kind.
 func (f function) vector() reg.VecVirtual {
 	if f.wide {
-		return f.ZMM()
+		return f.c.ZMM()
 	}
-	return f.YMM()
+	return f.c.YMM()
 }
 
 // bits32 and bits64 return a register that holds the bits in every lane.
 func (f function) bits32(b uint32) reg.VecVirtual {
-	g, x, v := f.GP32(), f.XMM(), f.vector()
-	f.MOVL(operand.U32(b), g)
-	f.VMOVD(g, x)
-	f.VPBROADCASTD(x, v)
+	g, x, v := f.c.GP32(), f.c.XMM(), f.vector()
+	f.c.MOVL(operand.U32(b), g)
+	f.c.VMOVD(g, x)
+	f.c.VPBROADCASTD(x, v)
 	return v
 }
 
 func (f function) bits64(b uint64) reg.VecVirtual {
-	g, x, v := f.GP64(), f.XMM(), f.vector()
-	f.MOVQ(operand.U64(b), g)
-	f.VMOVQ(g, x)
-	f.VPBROADCASTQ(x, v)
+	g, x, v := f.c.GP64(), f.c.XMM(), f.vector()
+	f.c.MOVQ(operand.U64(b), g)
+	f.c.VMOVQ(g, x)
+	f.c.VPBROADCASTQ(x, v)
 	return v
 }

@@ -28,37 +28,37 @@ func transpose(c *build.Context, size, side int, wide bool,
 			dst, src := f.arg("dst"), f.arg("src")
 			dstStride, srcStride := f.arg("dstStride"), f.arg("srcStride")
 			rows, cols := f.arg("rows"), f.arg("cols")
-			jump, from, to, q, left := f.GP64(), f.GP64(), f.GP64(), f.GP64(), f.GP64()
-			f.IMUL3Q(operand.Imm(uint64(side)), dstStride, jump)
-			f.Label("columns")
-			f.MOVQ(src, from)
-			f.MOVQ(dst, to)
-			f.MOVQ(rows, left)
-			f.Label("rows")
-			f.MOVQ(to, q)
+			jump, from, to, q, left := f.c.GP64(), f.c.GP64(), f.c.GP64(), f.c.GP64(), f.c.GP64()
+			f.c.IMUL3Q(operand.Imm(uint64(side)), dstStride, jump)
+			f.c.Label("columns")
+			f.c.MOVQ(src, from)
+			f.c.MOVQ(dst, to)
+			f.c.MOVQ(rows, left)
+			f.c.Label("rows")
+			f.c.MOVQ(to, q)
 			started := false
 			turn(f, size, side, func() reg.Register {
 				if started {
-					f.ADDQ(srcStride, from)
+					f.c.ADDQ(srcStride, from)
 				}
 				started = true
 				return from
 			}, func(r reg.VecVirtual, upper bool) {
 				if upper {
-					f.VEXTRACTI128(operand.Imm(1), r, at(q, 0))
+					f.c.VEXTRACTI128(operand.Imm(1), r, at(q, 0))
 				} else {
 					f.storeRow(size*side, r, q)
 				}
-				f.ADDQ(dstStride, q)
+				f.c.ADDQ(dstStride, q)
 			})
-			f.ADDQ(srcStride, from)
-			f.ADDQ(operand.Imm(uint64(size*side)), to)
-			f.SUBQ(operand.Imm(uint64(side)), left)
-			f.JNE(operand.LabelRef("rows"))
-			f.ADDQ(operand.Imm(uint64(size*side)), src)
-			f.ADDQ(jump, dst)
-			f.SUBQ(operand.Imm(uint64(side)), cols)
-			f.JNE(operand.LabelRef("columns"))
+			f.c.ADDQ(srcStride, from)
+			f.c.ADDQ(operand.Imm(uint64(size*side)), to)
+			f.c.SUBQ(operand.Imm(uint64(side)), left)
+			f.c.JNE(operand.LabelRef("rows"))
+			f.c.ADDQ(operand.Imm(uint64(size*side)), src)
+			f.c.ADDQ(jump, dst)
+			f.c.SUBQ(operand.Imm(uint64(side)), cols)
+			f.c.JNE(operand.LabelRef("columns"))
 		})
 }
 
@@ -66,11 +66,11 @@ func transpose(c *build.Context, size, side int, wide bool,
 func (f function) storeRow(bytes int, r reg.VecVirtual, to reg.Register) {
 	switch bytes {
 	case 16:
-		f.VMOVDQU(r.AsX(), at(to, 0))
+		f.c.VMOVDQU(r.AsX(), at(to, 0))
 	case 32:
-		f.VMOVDQU(r.AsY(), at(to, 0))
+		f.c.VMOVDQU(r.AsY(), at(to, 0))
 	default:
-		f.VMOVUPS(r, at(to, 0))
+		f.c.VMOVUPS(r, at(to, 0))
 	}
 }
 
@@ -91,13 +91,13 @@ func square(f function, size, side int, next func() reg.Register, store func(reg
 			v, m := chunks[k][r%group], at(row, 16*k)
 			switch {
 			case r < group && f.wide: // of all that is read, the first lane stays
-				f.VBROADCASTF32X4(m, v)
+				f.c.VBROADCASTF32X4(m, v)
 			case r < group:
-				f.VBROADCASTF128(m, v)
+				f.c.VBROADCASTF128(m, v)
 			case f.wide:
-				f.VINSERTF32X4(lane, m, v, v)
+				f.c.VINSERTF32X4(lane, m, v, v)
 			default:
-				f.VINSERTF128(lane, m, v, v)
+				f.c.VINSERTF128(lane, m, v, v)
 			}
 		}
 	}
@@ -111,10 +111,10 @@ func square(f function, size, side int, next func() reg.Register, store func(reg
 // turnLanes turns the 2x2 or 4x4 elements in each 16 bytes of v.
 func (f function) turnLanes(v []reg.VecVirtual) []reg.VecVirtual {
 	if len(v) == 2 {
-		return f.unpack(f.VUNPCKLPD, f.VUNPCKHPD, v[0], v[1])
+		return f.unpack(f.c.VUNPCKLPD, f.c.VUNPCKHPD, v[0], v[1])
 	}
-	a, b := f.unpack(f.VUNPCKLPS, f.VUNPCKHPS, v[0], v[1]), f.unpack(f.VUNPCKLPS, f.VUNPCKHPS, v[2], v[3])
-	return append(f.unpack(f.VUNPCKLPD, f.VUNPCKHPD, a[0], b[0]), f.unpack(f.VUNPCKLPD, f.VUNPCKHPD, a[1], b[1])...)
+	a, b := f.unpack(f.c.VUNPCKLPS, f.c.VUNPCKHPS, v[0], v[1]), f.unpack(f.c.VUNPCKLPS, f.c.VUNPCKHPS, v[2], v[3])
+	return append(f.unpack(f.c.VUNPCKLPD, f.c.VUNPCKHPD, a[0], b[0]), f.unpack(f.c.VUNPCKLPD, f.c.VUNPCKHPD, a[1], b[1])...)
 }
 
 // unpack interleaves the lower and the upper elements of two registers.
@@ -133,13 +133,13 @@ func narrowSquare(f function, size, side int, next func() reg.Register, store fu
 		row := next()
 		if r < len(v) {
 			v[r] = f.vector()
-			f.VBROADCASTI128(at(row, 0), v[r])
+			f.c.VBROADCASTI128(at(row, 0), v[r])
 			continue
 		}
-		f.VINSERTI128(operand.Imm(1), at(row, 0), v[r-len(v)], v[r-len(v)])
+		f.c.VINSERTI128(operand.Imm(1), at(row, 0), v[r-len(v)], v[r-len(v)])
 	}
 	f.unpackAll(size, v, func(r reg.VecVirtual) {
-		f.VPERMQ(operand.Imm(0xd8), r, r)
+		f.c.VPERMQ(operand.Imm(0xd8), r, r)
 		store(r, false)
 		store(r, true)
 	})
@@ -152,12 +152,12 @@ func (f function) unpackAll(size int, v []reg.VecVirtual, done func(reg.VecVirtu
 		done(v[0])
 		return
 	}
-	low, high := f.VPUNPCKLBW, f.VPUNPCKHBW
+	low, high := f.c.VPUNPCKLBW, f.c.VPUNPCKHBW
 	switch size {
 	case 2:
-		low, high = f.VPUNPCKLWD, f.VPUNPCKHWD
+		low, high = f.c.VPUNPCKLWD, f.c.VPUNPCKHWD
 	case 4:
-		low, high = f.VPUNPCKLDQ, f.VPUNPCKHDQ
+		low, high = f.c.VPUNPCKLDQ, f.c.VPUNPCKHDQ
 	}
 	var lower, upper []reg.VecVirtual
 	for i := 0; i < len(v); i += 2 {

@@ -45,17 +45,17 @@ func uncached(c *build.Context) {
 		}
 	}
 	begin(c, "fence", "func()",
-		"orders what was written past the caches before everything after it.", false, func(f function) { f.SFENCE() })
+		"orders what was written past the caches before everything after it.", false, func(f function) { f.c.SFENCE() })
 }
 
 func pastCaches(f function) {
 	dst, src, n := f.arg("dst"), f.arg("src"), f.arg("n")
 	first, second, ahead := f.arg("first"), f.arg("second"), f.arg("ahead")
-	f.ADDQ(ahead, first)
-	f.ADDQ(ahead, second)
-	f.Label("loop")
-	f.PREFETCHT0(at(first, 0))
-	f.PREFETCHT0(at(second, 0))
+	f.c.ADDQ(ahead, first)
+	f.c.ADDQ(ahead, second)
+	f.c.Label("loop")
+	f.c.PREFETCHT0(at(first, 0))
+	f.c.PREFETCHT0(at(second, 0))
 	width := 32
 	if f.wide {
 		width = 64
@@ -63,17 +63,17 @@ func pastCaches(f function) {
 	var v []reg.VecVirtual
 	for i := 0; i < line; i += width {
 		r := f.vector()
-		f.VMOVUPS(at(src, i), r)
+		f.c.VMOVUPS(at(src, i), r)
 		v = append(v, r)
 	}
 	for i, r := range v {
-		f.VMOVNTPS(r, at(dst, i*width))
+		f.c.VMOVNTPS(r, at(dst, i*width))
 	}
 	for _, p := range []reg.Register{src, dst, first, second} {
-		f.ADDQ(operand.Imm(line), p)
+		f.c.ADDQ(operand.Imm(line), p)
 	}
-	f.SUBQ(operand.Imm(line), n)
-	f.JNE(operand.LabelRef("loop"))
+	f.c.SUBQ(operand.Imm(line), n)
+	f.c.JNE(operand.LabelRef("loop"))
 }
 
 // aheadBytes is how many bytes before they are copied memory is asked for: processors do
@@ -88,68 +88,68 @@ func copyRows(f function) {
 	if f.wide {
 		width, several = 64, 4
 	}
-	f.Label("row")
-	d, s, end, last := f.GP64(), f.GP64(), f.GP64(), f.GP64()
-	f.MOVQ(dst, d)
-	f.MOVQ(src, s)
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -several * width}, last)
-	f.CMPQ(n, operand.U32(uint32(several*width)))
-	f.JCS(operand.LabelRef("few"))
-	f.Label("several")
+	f.c.Label("row")
+	d, s, end, last := f.c.GP64(), f.c.GP64(), f.c.GP64(), f.c.GP64()
+	f.c.MOVQ(dst, d)
+	f.c.MOVQ(src, s)
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -several * width}, last)
+	f.c.CMPQ(n, operand.U32(uint32(several*width)))
+	f.c.JCS(operand.LabelRef("few"))
+	f.c.Label("several")
 	var v []reg.VecVirtual
 	for i := range several {
 		r := f.vector()
-		f.VMOVUPS(at(s, i*width), r)
+		f.c.VMOVUPS(at(s, i*width), r)
 		v = append(v, r)
 	}
 	for i := 0; i < several*width; i += line {
-		f.PREFETCHT0(at(s, aheadBytes+i))
-		f.PREFETCHT0(at(d, aheadBytes+i))
+		f.c.PREFETCHT0(at(s, aheadBytes+i))
+		f.c.PREFETCHT0(at(d, aheadBytes+i))
 	}
 	for i, r := range v {
-		f.VMOVUPS(r, at(d, i*width))
+		f.c.VMOVUPS(r, at(d, i*width))
 	}
-	f.ADDQ(operand.U32(uint32(several*width)), s)
-	f.ADDQ(operand.U32(uint32(several*width)), d)
-	f.CMPQ(d, last)
-	f.JLS(operand.LabelRef("several"))
-	f.Label("few")
-	f.CMPQ(d, end)
-	f.JCC(operand.LabelRef("last"))
-	f.VMOVUPS(at(s, 0), v[0])
-	f.VMOVUPS(v[0], at(d, 0))
-	f.ADDQ(operand.Imm(uint64(width)), s)
-	f.ADDQ(operand.Imm(uint64(width)), d)
-	f.JMP(operand.LabelRef("few"))
-	f.Label("last")
-	f.VMOVUPS(operand.Mem{Base: src, Index: n, Scale: 1, Disp: -width}, v[0])
-	f.VMOVUPS(v[0], at(end, 0))
-	f.ADDQ(to, dst)
-	f.ADDQ(from, src)
-	f.DECQ(rows)
-	f.JNE(operand.LabelRef("row"))
+	f.c.ADDQ(operand.U32(uint32(several*width)), s)
+	f.c.ADDQ(operand.U32(uint32(several*width)), d)
+	f.c.CMPQ(d, last)
+	f.c.JLS(operand.LabelRef("several"))
+	f.c.Label("few")
+	f.c.CMPQ(d, end)
+	f.c.JCC(operand.LabelRef("last"))
+	f.c.VMOVUPS(at(s, 0), v[0])
+	f.c.VMOVUPS(v[0], at(d, 0))
+	f.c.ADDQ(operand.Imm(uint64(width)), s)
+	f.c.ADDQ(operand.Imm(uint64(width)), d)
+	f.c.JMP(operand.LabelRef("few"))
+	f.c.Label("last")
+	f.c.VMOVUPS(operand.Mem{Base: src, Index: n, Scale: 1, Disp: -width}, v[0])
+	f.c.VMOVUPS(v[0], at(end, 0))
+	f.c.ADDQ(to, dst)
+	f.c.ADDQ(from, src)
+	f.c.DECQ(rows)
+	f.c.JNE(operand.LabelRef("row"))
 }
 
 // fill ends with a store that overlaps those before: n is a multiple of the period of
 // what the 8 bytes repeat.
 func fill(f function) {
 	dst, n := f.arg("dst"), f.arg("n")
-	x, v := f.XMM(), f.vector()
-	f.VMOVQ(f.arg("bits"), x)
-	f.VPBROADCASTQ(x, v)
+	x, v := f.c.XMM(), f.vector()
+	f.c.VMOVQ(f.arg("bits"), x)
+	f.c.VPBROADCASTQ(x, v)
 	width := 32
 	if f.wide {
 		width = 64
 	}
-	end := f.GP64()
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
-	f.Label("loop")
-	f.VMOVUPS(v, at(dst, 0))
-	f.ADDQ(operand.Imm(uint64(width)), dst)
-	f.CMPQ(dst, end)
-	f.JCS(operand.LabelRef("loop"))
-	f.VMOVUPS(v, at(end, 0))
+	end := f.c.GP64()
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
+	f.c.Label("loop")
+	f.c.VMOVUPS(v, at(dst, 0))
+	f.c.ADDQ(operand.Imm(uint64(width)), dst)
+	f.c.CMPQ(dst, end)
+	f.c.JCS(operand.LabelRef("loop"))
+	f.c.VMOVUPS(v, at(end, 0))
 }
 
 // spread ends each row with a store that overlaps those before.
@@ -160,26 +160,26 @@ func spread(f function, size int) {
 	if f.wide {
 		width = 64
 	}
-	v, end := f.vector(), f.GP64()
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: uint8(size), Disp: -width}, end)
-	f.SHLQ(operand.Imm(uint64(size/4+1)), n) // bytes of a row
-	f.Label("row")
+	v, end := f.vector(), f.c.GP64()
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: uint8(size), Disp: -width}, end)
+	f.c.SHLQ(operand.Imm(uint64(size/4+1)), n) // bytes of a row
+	f.c.Label("row")
 	if size == 4 {
-		f.VBROADCASTSS(at(src, 0), v)
+		f.c.VBROADCASTSS(at(src, 0), v)
 	} else {
-		f.VBROADCASTSD(at(src, 0), v)
+		f.c.VBROADCASTSD(at(src, 0), v)
 	}
-	f.Label("loop")
-	f.VMOVUPS(v, at(dst, 0))
-	f.ADDQ(operand.Imm(uint64(width)), dst)
-	f.CMPQ(dst, end)
-	f.JCS(operand.LabelRef("loop"))
-	f.VMOVUPS(v, at(end, 0))
-	f.LEAQ(at(end, width), dst)
-	f.ADDQ(n, end)
-	f.ADDQ(step, src)
-	f.DECQ(rows)
-	f.JNE(operand.LabelRef("row"))
+	f.c.Label("loop")
+	f.c.VMOVUPS(v, at(dst, 0))
+	f.c.ADDQ(operand.Imm(uint64(width)), dst)
+	f.c.CMPQ(dst, end)
+	f.c.JCS(operand.LabelRef("loop"))
+	f.c.VMOVUPS(v, at(end, 0))
+	f.c.LEAQ(at(end, width), dst)
+	f.c.ADDQ(n, end)
+	f.c.ADDQ(step, src)
+	f.c.DECQ(rows)
+	f.c.JNE(operand.LabelRef("row"))
 }
 
 // reverse ends with a block that overlaps those before.
@@ -189,29 +189,29 @@ func reverse(f function, size int) {
 	for i := range 16 {
 		order[i/8] |= uint64(16-size-i/size*size+i%size) << (i % 8 * 8)
 	}
-	x, mask, v := f.XMM(), f.YMM(), f.YMM()
-	g := f.GP64()
-	f.MOVQ(operand.U64(order[0]), g)
-	f.VMOVQ(g, x)
-	f.MOVQ(operand.U64(order[1]), g)
-	f.VPINSRQ(operand.Imm(1), g, x, x)
-	f.VPERM2I128(operand.Imm(0), x.AsY(), x.AsY(), mask)
-	end := f.GP64()
-	f.LEAQ(operand.Mem{Base: src, Index: n, Scale: 1, Disp: -32}, end)
-	last := f.GP64()
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -32}, last)
+	x, mask, v := f.c.XMM(), f.c.YMM(), f.c.YMM()
+	g := f.c.GP64()
+	f.c.MOVQ(operand.U64(order[0]), g)
+	f.c.VMOVQ(g, x)
+	f.c.MOVQ(operand.U64(order[1]), g)
+	f.c.VPINSRQ(operand.Imm(1), g, x, x)
+	f.c.VPERM2I128(operand.Imm(0), x.AsY(), x.AsY(), mask)
+	end := f.c.GP64()
+	f.c.LEAQ(operand.Mem{Base: src, Index: n, Scale: 1, Disp: -32}, end)
+	last := f.c.GP64()
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -32}, last)
 	block := func(from, to reg.Register) {
-		f.VMOVDQU(at(from, 0), v)
-		f.VPSHUFB(mask, v, v)
-		f.VPERMQ(operand.Imm(0x4e), v, v)
-		f.VMOVDQU(v, at(to, 0))
+		f.c.VMOVDQU(at(from, 0), v)
+		f.c.VPSHUFB(mask, v, v)
+		f.c.VPERMQ(operand.Imm(0x4e), v, v)
+		f.c.VMOVDQU(v, at(to, 0))
 	}
-	f.Label("loop")
+	f.c.Label("loop")
 	block(end, dst)
-	f.SUBQ(operand.Imm(32), end)
-	f.ADDQ(operand.Imm(32), dst)
-	f.CMPQ(dst, last)
-	f.JCS(operand.LabelRef("loop"))
+	f.c.SUBQ(operand.Imm(32), end)
+	f.c.ADDQ(operand.Imm(32), dst)
+	f.c.CMPQ(dst, last)
+	f.c.JCS(operand.LabelRef("loop"))
 	block(src, last)
 }
 
@@ -225,15 +225,15 @@ func evens(f function, size int) {
 		width = 64
 	}
 	block := f.evenBlock(size, width)
-	end, last := f.GP64(), f.GP64()
-	f.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
-	f.LEAQ(operand.Mem{Base: src, Index: n, Scale: 2, Disp: -2 * width}, last)
-	f.Label("loop")
+	end, last := f.c.GP64(), f.c.GP64()
+	f.c.LEAQ(operand.Mem{Base: dst, Index: n, Scale: 1, Disp: -width}, end)
+	f.c.LEAQ(operand.Mem{Base: src, Index: n, Scale: 2, Disp: -2 * width}, last)
+	f.c.Label("loop")
 	block(src, dst)
-	f.ADDQ(operand.Imm(uint64(2*width)), src)
-	f.ADDQ(operand.Imm(uint64(width)), dst)
-	f.CMPQ(dst, end)
-	f.JCS(operand.LabelRef("loop"))
+	f.c.ADDQ(operand.Imm(uint64(2*width)), src)
+	f.c.ADDQ(operand.Imm(uint64(width)), dst)
+	f.c.CMPQ(dst, end)
+	f.c.JCS(operand.LabelRef("loop"))
 	block(last, end)
 }
 
@@ -242,14 +242,14 @@ func (f function) evenBlock(size, width int) func(from, to reg.Register) {
 	v := f.vector()
 	if !f.wide {
 		return func(from, to reg.Register) {
-			f.VMOVUPS(at(from, 0), v)
+			f.c.VMOVUPS(at(from, 0), v)
 			if size == 4 {
-				f.VSHUFPS(operand.Imm(0xd8), at(from, width-size), v, v)
+				f.c.VSHUFPS(operand.Imm(0xd8), at(from, width-size), v, v)
 			} else {
-				f.VSHUFPD(operand.Imm(0xa), at(from, width-size), v, v)
+				f.c.VSHUFPD(operand.Imm(0xa), at(from, width-size), v, v)
 			}
-			f.VPERMQ(operand.Imm(0xd8), v, v)
-			f.VMOVUPS(v, at(to, 0))
+			f.c.VPERMQ(operand.Imm(0xd8), v, v)
+			f.c.VMOVUPS(v, at(to, 0))
 		}
 	}
 	lanes := width / size
@@ -261,33 +261,33 @@ func (f function) evenBlock(size, width int) func(from, to reg.Register) {
 		}
 		numbers[i/8] |= uint64(from) << (i % 8 * 8)
 	}
-	g, x, order := f.GP64(), f.XMM(), f.ZMM()
-	f.MOVQ(operand.U64(numbers[0]), g)
-	f.VMOVQ(g, x)
+	g, x, order := f.c.GP64(), f.c.XMM(), f.c.ZMM()
+	f.c.MOVQ(operand.U64(numbers[0]), g)
+	f.c.VMOVQ(g, x)
 	if size == 8 {
-		f.VPMOVZXBQ(x, order)
+		f.c.VPMOVZXBQ(x, order)
 		return func(from, to reg.Register) {
-			f.VMOVUPD(at(from, 0), v)
-			f.VPERMT2PD(at(from, width-size), order, v)
-			f.VMOVUPD(v, at(to, 0))
+			f.c.VMOVUPD(at(from, 0), v)
+			f.c.VPERMT2PD(at(from, width-size), order, v)
+			f.c.VMOVUPD(v, at(to, 0))
 		}
 	}
-	f.MOVQ(operand.U64(numbers[1]), g)
-	f.VPINSRQ(operand.Imm(1), g, x, x)
-	f.VPMOVZXBD(x, order)
+	f.c.MOVQ(operand.U64(numbers[1]), g)
+	f.c.VPINSRQ(operand.Imm(1), g, x, x)
+	f.c.VPMOVZXBD(x, order)
 	return func(from, to reg.Register) {
-		f.VMOVUPS(at(from, 0), v)
-		f.VPERMT2PS(at(from, width-size), order, v)
-		f.VMOVUPS(v, at(to, 0))
+		f.c.VMOVUPS(at(from, 0), v)
+		f.c.VPERMT2PS(at(from, width-size), order, v)
+		f.c.VMOVUPS(v, at(to, 0))
 	}
 }
 
 func prefetch(f function) {
 	p, n := f.arg("p"), f.arg("n")
-	f.ADDQ(f.arg("ahead"), p)
-	f.Label("loop")
-	f.PREFETCHT0(at(p, 0))
-	f.ADDQ(operand.Imm(line), p)
-	f.SUBQ(operand.Imm(line), n)
-	f.JG(operand.LabelRef("loop"))
+	f.c.ADDQ(f.arg("ahead"), p)
+	f.c.Label("loop")
+	f.c.PREFETCHT0(at(p, 0))
+	f.c.ADDQ(operand.Imm(line), p)
+	f.c.SUBQ(operand.Imm(line), n)
+	f.c.JG(operand.LabelRef("loop"))
 }

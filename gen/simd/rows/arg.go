@@ -36,7 +36,7 @@ func (k *kit) extreme(least bool) extreme {
 }
 
 func (k *kit) compare(predicate uint8, b operand.Op, a, to operand.Op) {
-	k.pick(k.VCMPPS, k.VCMPPD, operand.U8(predicate), b, a, to)
+	k.pick(k.C.VCMPPS, k.C.VCMPPD, operand.U8(predicate), b, a, to)
 }
 
 // A flags is where comparisons are gathered.
@@ -47,11 +47,11 @@ type flags struct {
 
 func (k *kit) flags() flags {
 	if k.AVX512 {
-		f := k.K()
-		k.KXORW(f, f, f)
+		f := k.C.K()
+		k.C.KXORW(f, f, f)
 		return flags{k, f}
 	}
-	v := k.YMM()
+	v := k.C.YMM()
 	k.Zero(v)
 	return flags{k, v}
 }
@@ -59,26 +59,26 @@ func (k *kit) flags() flags {
 // compareInto adds a comparison of a and b.
 func (f flags) compareInto(predicate uint8, b operand.Op, a reg.VecVirtual) {
 	if f.AVX512 {
-		m := f.K()
+		m := f.C.K()
 		f.compare(predicate, b, a, m)
-		f.KORW(m, f.reg, f.reg)
+		f.C.KORW(m, f.reg, f.reg)
 		return
 	}
-	m := f.YMM()
+	m := f.C.YMM()
 	f.compare(predicate, b, a, m)
-	f.VORPS(m, f.reg, f.reg)
+	f.C.VORPS(m, f.reg, f.reg)
 }
 
 // bits returns one bit for each lane.
 func (f flags) bits() reg.GPVirtual {
-	to := f.GP32()
+	to := f.C.GP32()
 	switch {
 	case f.AVX512:
-		f.KMOVW(f.reg, to)
+		f.C.KMOVW(f.reg, to)
 	case f.Double:
-		f.VMOVMSKPD(f.reg, to)
+		f.C.VMOVMSKPD(f.reg, to)
 	default:
-		f.VMOVMSKPS(f.reg, to)
+		f.C.VMOVMSKPS(f.reg, to)
 	}
 	return to
 }
@@ -95,14 +95,14 @@ func (r row) find(x reg.Register, predicate uint8, with reg.VecVirtual, index re
 		f := r.flags()
 		f.compareInto(predicate, b, v)
 		bits, next := f.bits(), r.label("next")
-		r.TESTL(bits, bits)
-		r.JZ(ref(next))
-		r.BSFL(bits, bits)
-		r.MOVQ(p.j, index)
-		r.SHRQ(operand.U8(r.pickInt(2, 3)), index)
-		r.ADDQ(bits.As64(), index)
-		r.JMP(ref(found))
-		r.Label(next)
+		r.C.TESTL(bits, bits)
+		r.C.JZ(ref(next))
+		r.C.BSFL(bits, bits)
+		r.C.MOVQ(p.j, index)
+		r.C.SHRQ(operand.U8(r.pickInt(2, 3)), index)
+		r.C.ADDQ(bits.As64(), index)
+		r.C.JMP(ref(found))
+		r.C.Label(next)
 	})
 }
 
@@ -111,7 +111,7 @@ func (k *kit) argRows(least bool) {
 	k.begin(e.name, "func(rows, n int, x *%s, index *int64)", "writes the position of the "+e.what+" element of each of rows contiguous rows of n elements: the first of equal ones, and NaN before all.")
 	rows, r, x, to := k.Arg("rows"), k.rowOf(), k.Arg("x"), k.Arg("index")
 	k.hold(e.identity)
-	at := k.GP64()
+	at := k.C.GP64()
 	k.times(rows, func() {
 		m := k.Vecs(4)
 		for _, v := range m {
@@ -133,15 +133,15 @@ func (k *kit) argRows(least bool) {
 		k.horizontal(best, func(a, b reg.VecVirtual) { e.pick(a, b, a) })
 		numbers, found := k.label("numbers"), k.label("found")
 		bits := nan.bits()
-		k.TESTL(bits, bits)
-		k.JZ(ref(numbers))
+		k.C.TESTL(bits, bits)
+		k.C.JZ(ref(numbers))
 		r.find(x, unordered, nil, at, found)
-		k.Label(numbers)
+		k.C.Label(numbers)
 		r.find(x, equal, best, at, found)
-		k.XORQ(at, at)
-		k.Label(found)
-		k.MOVQ(at, mem(to))
-		k.ADDQ(imm(8), to)
+		k.C.XORQ(at, at)
+		k.C.Label(found)
+		k.C.MOVQ(at, mem(to))
+		k.C.ADDQ(imm(8), to)
 		r.next(x)
 	})
 	k.End()
@@ -155,9 +155,9 @@ func (k *kit) argColumns(least bool) {
 	rows, r, stride, x, best, to := k.Arg("rows"), k.rowOf(), k.Arg("stride"), k.Arg("x"), k.Arg("best"), k.Arg("index")
 	number, one := k.integer("row"), k.Vec()
 	if k.AVX512 {
-		k.VPTERNLOGD(operand.U8(0xff), one, one, one)
+		k.C.VPTERNLOGD(operand.U8(0xff), one, one, one)
 	} else {
-		k.VPCMPEQD(one, one, one)
+		k.C.VPCMPEQD(one, one, one)
 	}
 	r.over(1, func(p place) {
 		top, at, now := p.load(best), p.load(to), k.Vec()
@@ -165,7 +165,7 @@ func (k *kit) argColumns(least bool) {
 		k.down(rows, []reg.Register{stride}, []reg.Register{x}, func(from []reg.Register) {
 			v := p.load(from[0])
 			k.better(e, v, top, at, now)
-			k.pick(k.VPSUBD, k.VPSUBQ, one, now, now)
+			k.pick(k.C.VPSUBD, k.C.VPSUBQ, one, now, now)
 		})
 		p.store(top, best)
 		p.store(at, to)
@@ -177,26 +177,26 @@ func (k *kit) argColumns(least bool) {
 // top is a number.
 func (k *kit) better(e extreme, v, top, at, now reg.VecVirtual) {
 	if k.AVX512 {
-		m := k.K()
+		m := k.C.K()
 		k.compare(ordered, top, top, m)
-		k.pick(k.VCMPPS, k.VCMPPD, operand.U8(e.better), top, v, m, m)
-		k.pick(k.VMOVAPS, k.VMOVAPD, v, m, top)
-		k.pick(k.VMOVDQA32, k.VMOVDQA64, now, m, at)
+		k.pick(k.C.VCMPPS, k.C.VCMPPD, operand.U8(e.better), top, v, m, m)
+		k.pick(k.C.VMOVAPS, k.C.VMOVAPD, v, m, top)
+		k.pick(k.C.VMOVDQA32, k.C.VMOVDQA64, now, m, at)
 		return
 	}
-	m, number := k.YMM(), k.YMM()
+	m, number := k.C.YMM(), k.C.YMM()
 	k.compare(e.better, top, v, m)
 	k.compare(ordered, top, top, number)
-	k.VANDPS(number, m, m)
-	k.VBLENDVPS(m, v, top, top)
-	k.VBLENDVPS(m, now, at, at)
+	k.C.VANDPS(number, m, m)
+	k.C.VBLENDVPS(m, v, top, top)
+	k.C.VBLENDVPS(m, now, at, at)
 }
 
 // integer broadcasts an integer argument to lanes as wide as the element.
 func (k *kit) integer(name string) reg.VecVirtual {
-	v, x := k.Vec(), k.XMM()
+	v, x := k.Vec(), k.C.XMM()
 	n := k.Arg(name)
-	k.VMOVQ(n, x)
-	k.pick(k.VPBROADCASTD, k.VPBROADCASTQ, x, v)
+	k.C.VMOVQ(n, x)
+	k.pick(k.C.VPBROADCASTD, k.C.VPBROADCASTQ, x, v)
 	return v
 }

@@ -21,16 +21,16 @@ func columns(k *kit) {
 func (k *kit) down(rows reg.GPVirtual, strides []reg.Register, pointers []reg.Register, body func(at []reg.Register)) {
 	at := make([]reg.Register, len(pointers))
 	for i, from := range pointers {
-		r := k.GP64()
-		k.MOVQ(from, r)
+		r := k.C.GP64()
+		k.C.MOVQ(from, r)
 		at[i] = r
 	}
-	n := k.GP64()
-	k.MOVQ(rows, n)
+	n := k.C.GP64()
+	k.C.MOVQ(rows, n)
 	k.times(n, func() {
 		body(at)
 		for i, r := range at {
-			k.ADDQ(strides[i%len(strides)], r)
+			k.C.ADDQ(strides[i%len(strides)], r)
 		}
 	})
 }

@@ -111,16 +111,16 @@ func (k *kit) exp(x reg.VecVirtual, general bool) reg.VecVirtual {
 	k.Move(magic, z)
 	k.FMA(k.constant("log2e"), x, z)
 	k.Sub(z, magic, n)
-	k.pick(k.VFNMADD231PS, k.VFNMADD231PD, k.constant("ln2hi"), n, x)
-	k.pick(k.VFNMADD231PS, k.VFNMADD231PD, k.constant("ln2lo"), n, x)
+	k.pick(k.C.VFNMADD231PS, k.C.VFNMADD231PD, k.constant("ln2hi"), n, x)
+	k.pick(k.C.VFNMADD231PS, k.C.VFNMADD231PD, k.constant("ln2lo"), n, x)
 	k.Move(k.constant(order[7+k.degree()]), p)
 	for i := k.degree() - 1; i >= 2; i-- {
-		k.pick(k.VFMADD213PS, k.VFMADD213PD, k.constant(order[7+i]), x, p)
+		k.pick(k.C.VFMADD213PS, k.C.VFMADD213PD, k.constant(order[7+i]), x, p)
 	}
-	k.pick(k.VFMADD213PS, k.VFMADD213PD, k.constant("one"), x, p)
-	k.pick(k.VFMADD213PS, k.VFMADD213PD, k.constant("one"), x, p)
+	k.pick(k.C.VFMADD213PS, k.C.VFMADD213PD, k.constant("one"), x, p)
+	k.pick(k.C.VFMADD213PS, k.C.VFMADD213PD, k.constant("one"), x, p)
 	if k.AVX512 {
-		k.pick(k.VSCALEFPS, k.VSCALEFPD, n, p, p)
+		k.pick(k.C.VSCALEFPS, k.C.VSCALEFPD, n, p, p)
 		return p
 	}
 	k.scale(z, p, general)
@@ -131,14 +131,14 @@ func (k *kit) exp(x reg.VecVirtual, general bool) reg.VecVirtual {
 // where z is magic + n and lost. The factors are floats: p times them keeps NaN.
 func (k *kit) scale(z, p reg.VecVirtual, general bool) {
 	near, rest := k.Vec(), k.Vec()
-	k.pick(k.VMAXPS, k.VMAXPD, k.constant("least"), z, near)
+	k.pick(k.C.VMAXPS, k.C.VMAXPD, k.constant("least"), z, near)
 	if general {
-		k.pick(k.VMINPS, k.VMINPD, k.constant("most"), near, near)
+		k.pick(k.C.VMINPS, k.C.VMINPD, k.constant("most"), near, near)
 	}
-	k.pick(k.VPSUBD, k.VPSUBQ, near, z, rest)
+	k.pick(k.C.VPSUBD, k.C.VPSUBQ, near, z, rest)
 	for _, f := range []reg.VecVirtual{near, rest} {
-		k.pick(k.VPSLLD, k.VPSLLQ, operand.U8(k.pickInt(23, 52)), f, f)
-		k.pick(k.VPADDD, k.VPADDQ, k.constant("one"), f, f)
+		k.pick(k.C.VPSLLD, k.C.VPSLLQ, operand.U8(k.pickInt(23, 52)), f, f)
+		k.pick(k.C.VPADDD, k.C.VPADDQ, k.constant("one"), f, f)
 		k.Mul(f, p, p)
 	}
 }

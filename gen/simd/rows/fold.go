@@ -32,7 +32,7 @@ func (k *kit) foldings() []folding {
 		{name: "min", identity: "posInf", doc: "the smallest, NaN if there is one", nan: true, to: func(v operand.Op, acc reg.VecVirtual) { k.min(v.(reg.VecVirtual), acc, acc) }},
 	}
 	if k.Double {
-		f = append(f, folding{name: "intSum", identity: "zero", element: "int64", doc: "the sum", to: func(v operand.Op, acc reg.VecVirtual) { k.VPADDQ(v, acc, acc) }})
+		f = append(f, folding{name: "intSum", identity: "zero", element: "int64", doc: "the sum", to: func(v operand.Op, acc reg.VecVirtual) { k.C.VPADDQ(v, acc, acc) }})
 	}
 	return f
 }
@@ -66,10 +66,10 @@ func folds(k *kit) {
 			k.grid(f)
 		}
 		if !k.Double && !f.pair && f.name != "prod" {
-			k.halves(f, "F16", func(from operand.Mem, to reg.VecVirtual) { k.VCVTPH2PS(from, to) })
+			k.halves(f, "F16", func(from operand.Mem, to reg.VecVirtual) { k.C.VCVTPH2PS(from, to) })
 			k.halves(f, "BF16", func(from operand.Mem, to reg.VecVirtual) {
-				k.VPMOVZXWD(from, to)
-				k.VPSLLD(operand.U8(16), to, to)
+				k.C.VPMOVZXWD(from, to)
+				k.C.VPSLLD(operand.U8(16), to, to)
 			})
 		}
 	}
@@ -89,28 +89,28 @@ func (k *kit) lines(f folding) {
 	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
 	k.times(rows, func() {
 		nan := k.start(f, acc)
-		at, left, last, whole := k.GP64(), k.GP64(), k.label("last"), k.label("whole")
-		k.MOVQ(x, at)
-		k.MOVQ(r.n, left)
-		k.SUBQ(imm(lanesBytes), left)
-		k.JLT(ref(last))
+		at, left, last, whole := k.C.GP64(), k.C.GP64(), k.label("last"), k.label("whole")
+		k.C.MOVQ(x, at)
+		k.C.MOVQ(r.n, left)
+		k.C.SUBQ(imm(lanesBytes), left)
+		k.C.JLT(ref(last))
 		if k.AVX512 {
 			near := k.label("near")
-			k.TESTQ(ahead, ahead)
-			k.JZ(ref(near))
+			k.C.TESTQ(ahead, ahead)
+			k.C.JZ(ref(near))
 			k.lineOf(f, acc, nan, at, left, ahead)
-			k.JMP(ref(last))
-			k.Label(near)
+			k.C.JMP(ref(last))
+			k.C.Label(near)
 		}
 		k.lineOf(f, acc, nan, at, left)
-		k.Label(last)
-		k.ADDQ(imm(lanesBytes), left)
-		k.JZ(ref(whole))
+		k.C.Label(last)
+		k.C.ADDQ(imm(lanesBytes), left)
+		k.C.JZ(ref(whole))
 		r.foldRest(f, acc, nan, at, left, whole)
-		k.Label(whole)
+		k.C.Label(whole)
 		sum := merge(slices.Clone(acc), combine)
 		k.finishLine(f, sum, combine, nan, accs)
-		k.ADDQ(stride, x)
+		k.C.ADDQ(stride, x)
 	})
 	k.End()
 }
@@ -139,16 +139,16 @@ func (k *kit) start(f folding, acc []reg.VecVirtual) (nan flags) {
 // What is so many bytes ahead is fetched.
 func (k *kit) lineOf(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GPVirtual, ahead ...reg.Register) {
 	loop := k.label("line")
-	k.Label(loop)
+	k.C.Label(loop)
 	for _, far := range ahead {
 		for i := 0; i < lanesBytes; i += 64 {
-			k.PREFETCHT0(operand.Mem{Base: at, Index: far, Scale: 1, Disp: i})
+			k.C.PREFETCHT0(operand.Mem{Base: at, Index: far, Scale: 1, Disp: i})
 		}
 	}
 	k.foldRow(f, acc, nan, func(i int) operand.Op { return operand.Mem{Base: at, Disp: i * k.Bytes()} })
-	k.ADDQ(imm(lanesBytes), at)
-	k.SUBQ(imm(lanesBytes), left)
-	k.JGE(ref(loop))
+	k.C.ADDQ(imm(lanesBytes), at)
+	k.C.SUBQ(imm(lanesBytes), left)
+	k.C.JGE(ref(loop))
 }
 
 // halves is lines of elements of 16 bits.
@@ -159,23 +159,23 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
 	k.times(rows, func() {
 		nan := k.start(f, acc)
-		at, left, loop := k.GP64(), k.GP64(), k.label("line")
-		k.MOVQ(x, at)
-		k.MOVQ(n, left)
-		k.Label(loop)
+		at, left, loop := k.C.GP64(), k.C.GP64(), k.label("line")
+		k.C.MOVQ(x, at)
+		k.C.MOVQ(n, left)
+		k.C.Label(loop)
 		for i := 0; k.AVX512 && i < lanesBytes/2; i += 64 {
-			k.PREFETCHT0(operand.Mem{Base: at, Disp: fetchAhead + i})
+			k.C.PREFETCHT0(operand.Mem{Base: at, Disp: fetchAhead + i})
 		}
 		k.foldRow(f, acc, nan, func(i int) operand.Op {
 			v := k.Vec()
 			load(operand.Mem{Base: at, Disp: i * k.Bytes() / 2}, v)
 			return v
 		})
-		k.ADDQ(imm(lanesBytes/2), at)
-		k.SUBQ(imm(lanesBytes/4), left)
-		k.JNZ(ref(loop))
+		k.C.ADDQ(imm(lanesBytes/2), at)
+		k.C.SUBQ(imm(lanesBytes/4), left)
+		k.C.JNZ(ref(loop))
 		k.finishLine(f, merge(slices.Clone(acc), combine), combine, nan, accs)
-		k.ADDQ(stride, x)
+		k.C.ADDQ(stride, x)
 	})
 	k.End()
 }
@@ -183,13 +183,13 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 // foldRest folds the left bytes at a pointer, fewer than lanesBytes, and jumps to
 // done.
 func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GPVirtual, done string) {
-	zero := r.GP64()
-	r.XORQ(zero, zero)
+	zero := r.C.GP64()
+	r.C.XORQ(zero, zero)
 	for i, v := range acc {
 		next := r.label("next")
 		p := place{row: r, j: zero, disp: i * r.Bytes()}
-		r.CMPQ(left, imm(r.Bytes()))
-		r.JGE(ref(next))
+		r.C.CMPQ(left, imm(r.Bytes()))
+		r.C.JGE(ref(next))
 		p.tail = true
 		x := p.load(at)
 		if f.identity != "zero" {
@@ -199,16 +199,16 @@ func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.G
 			nan.compareInto(unordered, x, x)
 		}
 		f.to(x, v)
-		r.JMP(ref(done))
-		r.Label(next)
+		r.C.JMP(ref(done))
+		r.C.Label(next)
 		p.tail = false
 		x = p.load(at)
 		if f.nan {
 			nan.compareInto(unordered, x, x)
 		}
 		f.to(x, v)
-		r.SUBQ(imm(r.Bytes()), left)
-		r.JZ(ref(done))
+		r.C.SUBQ(imm(r.Bytes()), left)
+		r.C.JZ(ref(done))
 	}
 }
 
@@ -243,23 +243,23 @@ func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.Ve
 	if f.pair {
 		switch k.pairs(sum, combine); k.Double {
 		case true:
-			k.VMOVUPD(sum.AsX(), mem(accs))
+			k.C.VMOVUPD(sum.AsX(), mem(accs))
 		default:
-			k.VMOVLPS(sum.AsX(), mem(accs))
+			k.C.VMOVLPS(sum.AsX(), mem(accs))
 		}
-		k.ADDQ(imm(2*k.Elem()), accs)
+		k.C.ADDQ(imm(2*k.Elem()), accs)
 		return
 	}
 	k.horizontal(sum, combine)
 	if f.nan {
 		number, bits := k.label("number"), nan.bits()
-		k.TESTL(bits, bits)
-		k.JZ(ref(number))
+		k.C.TESTL(bits, bits)
+		k.C.JZ(ref(number))
 		k.Move(k.fixed["nan"], sum)
-		k.Label(number)
+		k.C.Label(number)
 	}
 	k.first(sum, mem(accs))
-	k.ADDQ(imm(k.Elem()), accs)
+	k.C.ADDQ(imm(k.Elem()), accs)
 }
 
 // grid folds rows into rows of accumulators.
@@ -270,15 +270,15 @@ func (k *kit) grid(f folding) {
 	near, done := k.label("near"), k.label("done")
 	if k.AVX512 {
 		ahead := k.Arg("ahead")
-		k.TESTQ(ahead, ahead)
-		k.JZ(ref(near))
-		k.ADDQ(x, ahead)
+		k.C.TESTQ(ahead, ahead)
+		k.C.JZ(ref(near))
+		k.C.ADDQ(x, ahead)
 		r.gridOf(f, rows, stride, acc, x, ahead)
-		k.JMP(ref(done))
+		k.C.JMP(ref(done))
 	}
-	k.Label(near)
+	k.C.Label(near)
 	r.gridOf(f, rows, stride, acc, x)
-	k.Label(done)
+	k.C.Label(done)
 	k.End()
 }
 
@@ -291,7 +291,7 @@ func (r row) gridOf(f folding, rows, stride, acc reg.GPVirtual, pointers ...reg.
 			for i, p := range all {
 				for _, ahead := range at[1:] {
 					if p.disp%64 == 0 {
-						r.PREFETCHT0(p.mem(ahead))
+						r.C.PREFETCHT0(p.mem(ahead))
 					}
 				}
 				r.foldInto(f, p.load(at[0]), a[i])
@@ -310,12 +310,12 @@ func (k *kit) foldInto(f folding, v, acc reg.VecVirtual) {
 		return
 	}
 	if k.AVX512 {
-		m := k.K()
+		m := k.C.K()
 		k.compare(unordered, v, v, m)
-		k.pick(k.VMOVAPS, k.VMOVAPD, v, m, acc)
+		k.pick(k.C.VMOVAPS, k.C.VMOVAPD, v, m, acc)
 		return
 	}
-	m := k.YMM()
+	m := k.C.YMM()
 	k.compare(unordered, v, v, m)
-	k.VBLENDVPS(m, v, acc, acc)
+	k.C.VBLENDVPS(m, v, acc, acc)
 }

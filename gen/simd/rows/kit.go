@@ -42,9 +42,9 @@ func imm(n int) operand.Op { return operand.I32(n) }
 // scalar broadcasts an argument.
 func (k *kit) scalar(name string) reg.VecVirtual {
 	v := k.Vec()
-	arg, err := k.Param(name).Resolve()
+	arg, err := k.C.Param(name).Resolve()
 	if err != nil { // the signature lacks the name: avo reports it when it compiles
-		k.Load(k.Param(name), v.AsX())
+		k.C.Load(k.C.Param(name), v.AsX())
 		return v
 	}
 	k.Broadcast(arg.Addr, v)
@@ -53,7 +53,7 @@ func (k *kit) scalar(name string) reg.VecVirtual {
 
 // bytes turns a number of elements into bytes.
 func (k *kit) bytes(n reg.GPVirtual) {
-	k.SHLQ(operand.U8(2+k.pickInt(0, 1)), n)
+	k.C.SHLQ(operand.U8(2+k.pickInt(0, 1)), n)
 }
 
 // pickInt returns the value for float32 or float64.
@@ -75,11 +75,11 @@ func (k *kit) pick(single, double func(...operand.Op), ops ...operand.Op) {
 
 // max sets to to the larger of a and b, b where one is NaN. b may be memory.
 func (k *kit) max(a reg.Register, b operand.Op, to reg.Register) {
-	k.pick(k.VMAXPS, k.VMAXPD, b, a, to)
+	k.pick(k.C.VMAXPS, k.C.VMAXPD, b, a, to)
 }
 
 func (k *kit) min(a reg.Register, b operand.Op, to reg.Register) {
-	k.pick(k.VMINPS, k.VMINPD, b, a, to)
+	k.pick(k.C.VMINPS, k.C.VMINPD, b, a, to)
 }
 
 // horizontal reduces v to the same value in all lanes: lane j is combined with lane
@@ -87,9 +87,9 @@ func (k *kit) min(a reg.Register, b operand.Op, to reg.Register) {
 func (k *kit) horizontal(v reg.VecVirtual, combine func(a, b reg.VecVirtual)) {
 	t := k.pairs(v, combine)
 	if k.Double {
-		k.VPERMILPD(operand.U8(0x55&(1<<k.Lanes()-1)), v, t)
+		k.C.VPERMILPD(operand.U8(0x55&(1<<k.Lanes()-1)), v, t)
 	} else {
-		k.VPERMILPS(operand.U8(0xb1), v, t)
+		k.C.VPERMILPS(operand.U8(0xb1), v, t)
 	}
 	combine(v, t)
 }
@@ -99,15 +99,15 @@ func (k *kit) horizontal(v reg.VecVirtual, combine func(a, b reg.VecVirtual)) {
 func (k *kit) pairs(v reg.VecVirtual, combine func(a, b reg.VecVirtual)) reg.VecVirtual {
 	t := k.Vec()
 	if k.AVX512 {
-		k.VSHUFF64X2(operand.U8(0x4e), v, v, t)
+		k.C.VSHUFF64X2(operand.U8(0x4e), v, v, t)
 		combine(v, t)
-		k.VSHUFF64X2(operand.U8(0xb1), v, v, t)
+		k.C.VSHUFF64X2(operand.U8(0xb1), v, v, t)
 	} else {
-		k.VPERM2F128(operand.U8(1), v, v, t)
+		k.C.VPERM2F128(operand.U8(1), v, v, t)
 	}
 	combine(v, t)
 	if !k.Double {
-		k.VPERMILPS(operand.U8(0x4e), v, t)
+		k.C.VPERMILPS(operand.U8(0x4e), v, t)
 		combine(v, t)
 	}
 	return t
@@ -124,10 +124,10 @@ func (k *kit) maxOf(v reg.VecVirtual) {
 // first stores lane 0 of v.
 func (k *kit) first(v reg.VecVirtual, to operand.Mem) {
 	if k.Double {
-		k.VMOVSD(v.AsX(), to)
+		k.C.VMOVSD(v.AsX(), to)
 		return
 	}
-	k.VMOVSS(v.AsX(), to)
+	k.C.VMOVSS(v.AsX(), to)
 }
 
 // A row is the extent of rows: how many bytes they have, and which lanes of the
@@ -141,22 +141,22 @@ type row struct {
 // rowOf makes the row of argument n, in elements.
 func (k *kit) rowOf() row {
 	n := k.Arg("n")
-	lanes := k.GP64()
-	k.MOVQ(n, lanes)
-	k.ANDQ(imm(k.Lanes()-1), lanes)
+	lanes := k.C.GP64()
+	k.C.MOVQ(n, lanes)
+	k.C.ANDQ(imm(k.Lanes()-1), lanes)
 	k.bytes(n)
 	if k.AVX512 {
-		ones, mask := k.GP64(), k.K()
-		k.MOVQ(operand.I32(-1), ones)
-		k.BZHIQ(lanes, ones, ones)
-		k.KMOVW(ones.As32(), mask)
+		ones, mask := k.C.GP64(), k.C.K()
+		k.C.MOVQ(operand.I32(-1), ones)
+		k.C.BZHIQ(lanes, ones, ones)
+		k.C.KMOVW(ones.As32(), mask)
 		return row{k, n, mask}
 	}
-	base, mask := k.GP64(), k.YMM()
+	base, mask := k.C.GP64(), k.C.YMM()
 	k.bytes(lanes)
-	k.NEGQ(lanes)
-	k.LEAQ(at("tails"), base)
-	k.VMOVDQU(operand.Mem{Base: base, Disp: 32, Index: lanes, Scale: 1}, mask)
+	k.C.NEGQ(lanes)
+	k.C.LEAQ(at("tails"), base)
+	k.C.VMOVDQU(operand.Mem{Base: base, Disp: 32, Index: lanes, Scale: 1}, mask)
 	return row{k, n, mask}
 }
 
@@ -181,30 +181,30 @@ func (r row) over(unroll int, body func(p place)) {
 
 // steps is over with all vectors of a step at once: so many, or one.
 func (r row) steps(unroll int, body func(all []place)) {
-	j, end := r.GP64(), r.GP64()
-	r.XORQ(j, j)
+	j, end := r.C.GP64(), r.C.GP64()
+	r.C.XORQ(j, j)
 	for _, u := range slices.Compact([]int{unroll, 1}) {
 		loop, done := r.label("vectors"), r.label("vectorsDone")
-		r.MOVQ(r.n, end)
-		r.SUBQ(imm(u*r.Bytes()), end)
-		r.CMPQ(j, end)
-		r.JGT(ref(done))
-		r.Label(loop)
+		r.C.MOVQ(r.n, end)
+		r.C.SUBQ(imm(u*r.Bytes()), end)
+		r.C.CMPQ(j, end)
+		r.C.JGT(ref(done))
+		r.C.Label(loop)
 		all := make([]place, u)
 		for i := range all {
 			all[i] = place{r, j, i * r.Bytes(), false, i, i == u-1}
 		}
 		body(all)
-		r.ADDQ(imm(u*r.Bytes()), j)
-		r.CMPQ(j, end)
-		r.JLE(ref(loop))
-		r.Label(done)
+		r.C.ADDQ(imm(u*r.Bytes()), j)
+		r.C.CMPQ(j, end)
+		r.C.JLE(ref(loop))
+		r.C.Label(done)
 	}
 	done := r.label("rowDone")
-	r.CMPQ(j, r.n)
-	r.JGE(ref(done))
+	r.C.CMPQ(j, r.n)
+	r.C.JGE(ref(done))
 	body([]place{{r, j, 0, true, 0, true}})
-	r.Label(done)
+	r.C.Label(done)
 }
 
 func (p place) mem(base reg.Register) operand.Mem {
@@ -218,11 +218,11 @@ func (p place) load(base reg.Register) reg.VecVirtual {
 	case !p.tail:
 		p.Move(p.mem(base), v)
 	case !p.AVX512:
-		p.VMASKMOVPS(p.mem(base), p.mask, v)
+		p.C.VMASKMOVPS(p.mem(base), p.mask, v)
 	case p.Double:
-		p.VMOVUPD_Z(p.mem(base), p.mask, v)
+		p.C.VMOVUPD_Z(p.mem(base), p.mask, v)
 	default:
-		p.VMOVUPS_Z(p.mem(base), p.mask, v)
+		p.C.VMOVUPS_Z(p.mem(base), p.mask, v)
 	}
 	return v
 }
@@ -237,7 +237,7 @@ func (p place) fetch(base reg.Register) {
 	if !p.tail && p.disp%64 == 0 {
 		m := p.mem(base)
 		m.Disp += fetchAhead
-		p.PREFETCHT0(m)
+		p.C.PREFETCHT0(m)
 	}
 }
 
@@ -247,9 +247,9 @@ func (p place) store(v reg.VecVirtual, base reg.Register) {
 	case !p.tail:
 		p.Move(v, p.mem(base))
 	case !p.AVX512:
-		p.VMASKMOVPS(v, p.mask, p.mem(base))
+		p.C.VMASKMOVPS(v, p.mask, p.mem(base))
 	default:
-		p.pick(p.VMOVUPS, p.VMOVUPD, v, p.mask, p.mem(base))
+		p.pick(p.C.VMOVUPS, p.C.VMOVUPD, v, p.mask, p.mem(base))
 	}
 }
 
@@ -258,9 +258,9 @@ func (p place) fill(v, other reg.VecVirtual) {
 	switch {
 	case !p.tail:
 	case p.AVX512:
-		p.pick(p.VBLENDMPS, p.VBLENDMPD, v, other, p.mask, v)
+		p.pick(p.C.VBLENDMPS, p.C.VBLENDMPD, v, other, p.mask, v)
 	default:
-		p.VBLENDVPS(p.mask, v, other, v)
+		p.C.VBLENDVPS(p.mask, v, other, v)
 	}
 }
 
@@ -269,11 +269,11 @@ func (p place) clear(v reg.VecVirtual) {
 	switch {
 	case !p.tail:
 	case !p.AVX512:
-		p.VANDPS(p.mask, v, v)
+		p.C.VANDPS(p.mask, v, v)
 	case p.Double:
-		p.VMOVAPD_Z(v, p.mask, v)
+		p.C.VMOVAPD_Z(v, p.mask, v)
 	default:
-		p.VMOVAPS_Z(v, p.mask, v)
+		p.C.VMOVAPS_Z(v, p.mask, v)
 	}
 }
 
@@ -281,13 +281,13 @@ func (p place) clear(v reg.VecVirtual) {
 // and which may be zero.
 func (k *kit) times(n reg.GPVirtual, body func()) {
 	loop, done := k.label("rows"), k.label("rowsDone")
-	k.TESTQ(n, n)
-	k.JLE(ref(done))
-	k.Label(loop)
+	k.C.TESTQ(n, n)
+	k.C.JLE(ref(done))
+	k.C.Label(loop)
 	body()
-	k.DECQ(n)
-	k.JNZ(ref(loop))
-	k.Label(done)
+	k.C.DECQ(n)
+	k.C.JNZ(ref(loop))
+	k.C.Label(done)
 }
 
 // merge combines accumulators into the first.

@@ -28,14 +28,14 @@ func (k *kit) pointsOf() points {
 
 // each writes body for the taps of a point, with the address of its line and of its weight.
 func (p points) each(body func(line reg.Register, weight operand.Mem)) {
-	tap, left, line := p.GP64(), p.GP64(), p.GP64()
-	p.MOVQ(p.list, tap)
-	p.MOVQ(p.taps, left)
+	tap, left, line := p.C.GP64(), p.C.GP64(), p.C.GP64()
+	p.C.MOVQ(p.list, tap)
+	p.C.MOVQ(p.taps, left)
 	p.times(left, func() {
-		p.MOVQ(mem(tap), line)
-		p.LEAQ(operand.Mem{Base: p.image, Index: line, Scale: uint8(p.Elem())}, line)
+		p.C.MOVQ(mem(tap), line)
+		p.C.LEAQ(operand.Mem{Base: p.image, Index: line, Scale: uint8(p.Elem())}, line)
 		body(line, operand.Mem{Base: tap, Disp: 8})
-		p.ADDQ(imm(tapBytes), tap)
+		p.C.ADDQ(imm(tapBytes), tap)
 	})
 }
 
@@ -43,11 +43,11 @@ func (p points) each(body func(line reg.Register, weight operand.Mem)) {
 func (p points) all(line reg.GPVirtual, body func()) {
 	p.times(p.count, func() {
 		body()
-		bytes := p.GP64()
-		p.MOVQ(p.taps, bytes)
-		p.SHLQ(operand.U8(4), bytes)
-		p.ADDQ(bytes, p.list)
-		p.ADDQ(p.step, line)
+		bytes := p.C.GP64()
+		p.C.MOVQ(p.taps, bytes)
+		p.C.SHLQ(operand.U8(4), bytes)
+		p.C.ADDQ(bytes, p.list)
+		p.C.ADDQ(p.step, line)
 	})
 }
 
@@ -114,7 +114,7 @@ func (k *kit) linesDots() {
 			})
 			k.sumOf(sum)
 			k.first(sum, mem(out))
-			k.ADDQ(imm(k.Elem()), out)
+			k.C.ADDQ(imm(k.Elem()), out)
 		})
 	})
 	k.End()

@@ -102,8 +102,8 @@ func (k *kit) layerNorm(affine bool) {
 		k.first(rstd, mem(rstds))
 		r.put(out, x, pivot, rest, rstd, weight, bias)
 		r.next(out, x)
-		k.ADDQ(imm(k.Elem()), means)
-		k.ADDQ(imm(k.Elem()), rstds)
+		k.C.ADDQ(imm(k.Elem()), means)
+		k.C.ADDQ(imm(k.Elem()), rstds)
 	})
 	k.End()
 }
@@ -127,7 +127,7 @@ func (k *kit) rmsNorm(affine bool) {
 		k.first(rstd, mem(rstds))
 		r.put(out, x, nil, nil, rstd, weight, nil)
 		r.next(out, x)
-		k.ADDQ(imm(k.Elem()), rstds)
+		k.C.ADDQ(imm(k.Elem()), rstds)
 	})
 	k.End()
 }

@@ -33,9 +33,9 @@ func (k *kit) outer(name, doc string, to func(v, one reg.VecVirtual)) {
 			to(v, number)
 			p.store(v, out)
 		})
-		k.ADDQ(outStride, out)
-		k.ADDQ(stride, x)
-		k.ADDQ(step, one)
+		k.C.ADDQ(outStride, out)
+		k.C.ADDQ(stride, x)
+		k.C.ADDQ(step, one)
 	})
 	k.End()
 }

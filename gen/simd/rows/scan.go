@@ -33,9 +33,9 @@ func (k *kit) wideNext(name, what string, combine func(a operand.Op, b, to reg.R
 	half := k.Bytes() / 2
 	for _, u := range []int{4, 1} {
 		loop, done := k.label("columns"), k.label("columnsDone")
-		k.CMPQ(vectors, imm(u))
-		k.JLT(ref(done))
-		k.Label(loop)
+		k.C.CMPQ(vectors, imm(u))
+		k.C.JLT(ref(done))
+		k.C.Label(loop)
 		a := make([]reg.VecVirtual, u)
 		for i := range a {
 			a[i] = k.Vec()
@@ -44,28 +44,28 @@ func (k *kit) wideNext(name, what string, combine func(a operand.Op, b, to reg.R
 		k.down(rows, []reg.Register{stride, outStride}, []reg.Register{x, out}, func(at []reg.Register) {
 			for i := range a {
 				v := k.Vec()
-				k.VCVTPS2PD(operand.Mem{Base: at[0], Disp: i * half}, v)
+				k.C.VCVTPS2PD(operand.Mem{Base: at[0], Disp: i * half}, v)
 				combine(v, a[i], a[i])
 				to := operand.Mem{Base: at[1], Disp: i * half}
 				if k.AVX512 {
-					k.VCVTPD2PS(a[i], v.AsY())
-					k.VMOVUPS(v.AsY(), to)
+					k.C.VCVTPD2PS(a[i], v.AsY())
+					k.C.VMOVUPS(v.AsY(), to)
 				} else {
-					k.VCVTPD2PSY(a[i], v.AsX())
-					k.VMOVUPS(v.AsX(), to)
+					k.C.VCVTPD2PSY(a[i], v.AsX())
+					k.C.VMOVUPS(v.AsX(), to)
 				}
 			}
 		})
 		for i := range a {
 			k.Move(a[i], operand.Mem{Base: acc, Disp: i * k.Bytes()})
 		}
-		k.ADDQ(imm(u*k.Bytes()), acc)
-		k.ADDQ(imm(u*half), x)
-		k.ADDQ(imm(u*half), out)
-		k.SUBQ(imm(u), vectors)
-		k.CMPQ(vectors, imm(u))
-		k.JGE(ref(loop))
-		k.Label(done)
+		k.C.ADDQ(imm(u*k.Bytes()), acc)
+		k.C.ADDQ(imm(u*half), x)
+		k.C.ADDQ(imm(u*half), out)
+		k.C.SUBQ(imm(u), vectors)
+		k.C.CMPQ(vectors, imm(u))
+		k.C.JGE(ref(loop))
+		k.C.Label(done)
 	}
 	k.End()
 }
@@ -77,23 +77,23 @@ func (k *kit) widePrefix() {
 		"writes the sums of acc and the elements up to each of so many times four, and the last to acc.")
 	n, out, acc, x := k.Arg("fours"), k.Arg("out"), k.Arg("acc"), k.Arg("x")
 	zero, carry := k.Vec(), k.Vec()
-	k.VXORPD(zero, zero, zero)
+	k.C.VXORPD(zero, zero, zero)
 	k.Broadcast(mem(acc), carry)
 	k.times(n, func() {
 		v, before, whole, sum := k.Vec(), k.Vec(), k.Vec(), k.Vec()
-		k.VCVTPS2PD(mem(x), v)
-		k.VPALIGNR(operand.U8(8), zero, v, before)
-		k.VADDPD(before, v, v)
-		k.VPERM2F128(operand.U8(0x08), v, v, before)
-		k.VPERMILPD(operand.U8(0x0f), before, before)
-		k.VADDPD(before, v, v)
-		k.VPERMPD(operand.U8(0xff), v, whole)
-		k.VADDPD(carry, v, sum)
-		k.VADDPD(whole, carry, carry)
-		k.VCVTPD2PSY(sum, sum.AsX())
-		k.VMOVUPS(sum.AsX(), mem(out))
-		k.ADDQ(imm(16), x)
-		k.ADDQ(imm(16), out)
+		k.C.VCVTPS2PD(mem(x), v)
+		k.C.VPALIGNR(operand.U8(8), zero, v, before)
+		k.C.VADDPD(before, v, v)
+		k.C.VPERM2F128(operand.U8(0x08), v, v, before)
+		k.C.VPERMILPD(operand.U8(0x0f), before, before)
+		k.C.VADDPD(before, v, v)
+		k.C.VPERMPD(operand.U8(0xff), v, whole)
+		k.C.VADDPD(carry, v, sum)
+		k.C.VADDPD(whole, carry, carry)
+		k.C.VCVTPD2PSY(sum, sum.AsX())
+		k.C.VMOVUPS(sum.AsX(), mem(out))
+		k.C.ADDQ(imm(16), x)
+		k.C.ADDQ(imm(16), out)
 	})
 	k.first(carry, mem(acc))
 	k.End()
@@ -130,39 +130,39 @@ func (k *kit) prefix(f folding) {
 	identity, carry, last := k.Vec(), k.Vec(), k.Vec()
 	k.identity(f, identity)
 	k.Broadcast(mem(acc), carry)
-	k.VPCMPEQD(last, last, last)
-	k.VPSRLD(operand.U8(29), last, last) // 7, the last of the lanes
+	k.C.VPCMPEQD(last, last, last)
+	k.C.VPSRLD(operand.U8(29), last, last) // 7, the last of the lanes
 	k.times(n, func() {
 		v := k.Vec()
 		k.Move(mem(x), v)
 		for shift := k.Elem(); shift < 16; shift *= 2 {
 			before := k.Vec()
-			k.VPALIGNR(operand.U8(16-shift), identity, v, before)
+			k.C.VPALIGNR(operand.U8(16-shift), identity, v, before)
 			k.foldInto(f, before, v)
 		}
 		low := k.Vec()
-		k.VPERM2F128(operand.U8(0x08), v, v, low)
+		k.C.VPERM2F128(operand.U8(0x08), v, v, low)
 		if k.Double {
-			k.VPERMILPD(operand.U8(0x0f), low, low)
+			k.C.VPERMILPD(operand.U8(0x0f), low, low)
 		} else {
-			k.VPERMILPS(operand.U8(0xff), low, low)
+			k.C.VPERMILPS(operand.U8(0xff), low, low)
 		}
 		if f.identity != "zero" {
-			k.VBLENDPS(operand.U8(0x0f), identity, low, low)
+			k.C.VBLENDPS(operand.U8(0x0f), identity, low, low)
 		}
 		k.foldInto(f, low, v)
 		whole, sum := k.Vec(), k.Vec()
 		if k.Double {
-			k.VPERMPD(operand.U8(0xff), v, whole)
+			k.C.VPERMPD(operand.U8(0xff), v, whole)
 		} else {
-			k.VPERMPS(v, last, whole)
+			k.C.VPERMPS(v, last, whole)
 		}
-		k.VMOVAPS(carry, sum)
+		k.C.VMOVAPS(carry, sum)
 		k.foldInto(f, v, sum)
 		k.foldInto(f, whole, carry)
 		k.Move(sum, mem(out))
-		k.ADDQ(imm(32), x)
-		k.ADDQ(imm(32), out)
+		k.C.ADDQ(imm(32), x)
+		k.C.ADDQ(imm(32), out)
 	})
 	k.first(carry, mem(acc))
 	k.End()

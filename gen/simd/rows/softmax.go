@@ -60,7 +60,7 @@ func (r row) scaleBy(out reg.Register, f reg.VecVirtual) {
 // next moves pointers to their next row.
 func (r row) next(pointers ...reg.Register) {
 	for _, p := range pointers {
-		r.ADDQ(r.n, p)
+		r.C.ADDQ(r.n, p)
 	}
 }
 
@@ -109,20 +109,20 @@ func (k *kit) softmax() {
 	rows, r, out, x := k.Arg("rows"), k.rowOf(), k.Arg("out"), k.Arg("x")
 	k.holdExp(false)
 	k.hold("negInf")
-	t := turn{out: out, x: x, next: k.GP64(), before: k.GP64(), top: r.largest(x), f: k.Vec()}
+	t := turn{out: out, x: x, next: k.C.GP64(), before: k.C.GP64(), top: r.largest(x), f: k.Vec()}
 	k.Zero(t.f)
-	k.MOVQ(out, t.before)
+	k.C.MOVQ(out, t.before)
 	k.times(rows, func() {
-		k.MOVQ(x, t.next)
-		k.CMPQ(rows, imm(1))
+		k.C.MOVQ(x, t.next)
+		k.C.CMPQ(rows, imm(1))
 		last := k.label("last")
-		k.JEQ(ref(last))
-		k.ADDQ(r.n, t.next)
-		k.Label(last)
+		k.C.JEQ(ref(last))
+		k.C.ADDQ(r.n, t.next)
+		k.C.Label(last)
 		r.take(&t)
 		k.Div(k.fixed["one"], t.sum, t.f)
 		k.Move(t.max, t.top)
-		k.MOVQ(out, t.before)
+		k.C.MOVQ(out, t.before)
 		r.next(out, x)
 	})
 	r.scaleBy(t.before, t.f)
@@ -152,8 +152,8 @@ func (k *kit) logSum() {
 		k.first(top, mem(tops))
 		k.first(r.exps(x, top), mem(sums))
 		r.next(x)
-		k.ADDQ(imm(k.Elem()), tops)
-		k.ADDQ(imm(k.Elem()), sums)
+		k.C.ADDQ(imm(k.Elem()), tops)
+		k.C.ADDQ(imm(k.Elem()), sums)
 	})
 	k.End()
 }
@@ -173,8 +173,8 @@ func (k *kit) shift() {
 			p.store(v, out)
 		})
 		r.next(out, x)
-		k.ADDQ(imm(k.Elem()), a)
-		k.ADDQ(imm(k.Elem()), b)
+		k.C.ADDQ(imm(k.Elem()), a)
+		k.C.ADDQ(imm(k.Elem()), b)
 	})
 	k.End()
 }

@@ -12,7 +12,7 @@ import (
 
 // A Kit writes one function after the other.
 type Kit struct {
-	*build.Context
+	C      *build.Context // named, not embedded: a method of each of its thousands would be compiled for every type
 	AVX512 bool
 	Double bool // float64
 }
@@ -68,31 +68,31 @@ func (k *Kit) Suffix() string {
 
 // Func begins a function without a frame; doc goes on after its name.
 func (k *Kit) Func(name, signature, doc string) {
-	k.Function(name + k.Suffix())
-	k.Attributes(attr.NOSPLIT)
-	k.SignatureExpr(signature)
-	k.Doc(name + k.Suffix() + " " + doc)
+	k.C.Function(name + k.Suffix())
+	k.C.Attributes(attr.NOSPLIT)
+	k.C.SignatureExpr(signature)
+	k.C.Doc(name + k.Suffix() + " " + doc)
 }
 
 // End ends a function.
 func (k *Kit) End() {
-	k.VZEROUPPER()
-	k.RET()
+	k.C.VZEROUPPER()
+	k.C.RET()
 }
 
 // Arg loads an argument into a register.
 func (k *Kit) Arg(name string) reg.GPVirtual {
-	r := k.GP64()
-	k.Load(k.Param(name), r)
+	r := k.C.GP64()
+	k.C.Load(k.C.Param(name), r)
 	return r
 }
 
 // Vec returns a new vector register.
 func (k *Kit) Vec() reg.VecVirtual {
 	if k.AVX512 {
-		return k.ZMM()
+		return k.C.ZMM()
 	}
-	return k.YMM()
+	return k.C.YMM()
 }
 
 // Vecs returns n new vector registers.
@@ -114,42 +114,42 @@ func (k *Kit) pick(single, double func(...operand.Op), ops ...operand.Op) {
 }
 
 // Move moves a vector between registers and memory, from the first to the second.
-func (k *Kit) Move(from, to operand.Op) { k.pick(k.VMOVUPS, k.VMOVUPD, from, to) }
+func (k *Kit) Move(from, to operand.Op) { k.pick(k.C.VMOVUPS, k.C.VMOVUPD, from, to) }
 
 // Broadcast fills a vector with an element of memory.
 func (k *Kit) Broadcast(from operand.Op, to reg.Register) {
-	k.pick(k.VBROADCASTSS, k.VBROADCASTSD, from, to)
+	k.pick(k.C.VBROADCASTSS, k.C.VBROADCASTSD, from, to)
 }
 
 // Zero clears a register.
 func (k *Kit) Zero(v reg.Register) {
 	if k.AVX512 {
-		k.VPXORD(v, v, v)
+		k.C.VPXORD(v, v, v)
 		return
 	}
-	k.VXORPS(v, v, v)
+	k.C.VXORPS(v, v, v)
 }
 
 // Add sets to to a + b. a may be memory.
-func (k *Kit) Add(a operand.Op, b, to reg.Register) { k.pick(k.VADDPS, k.VADDPD, a, b, to) }
+func (k *Kit) Add(a operand.Op, b, to reg.Register) { k.pick(k.C.VADDPS, k.C.VADDPD, a, b, to) }
 
 // Sub sets to to a - b. b may be memory.
 func (k *Kit) Sub(a reg.Register, b operand.Op, to reg.Register) {
-	k.pick(k.VSUBPS, k.VSUBPD, b, a, to)
+	k.pick(k.C.VSUBPS, k.C.VSUBPD, b, a, to)
 }
 
 // Mul sets to to a * b. a may be memory.
-func (k *Kit) Mul(a operand.Op, b, to reg.Register) { k.pick(k.VMULPS, k.VMULPD, a, b, to) }
+func (k *Kit) Mul(a operand.Op, b, to reg.Register) { k.pick(k.C.VMULPS, k.C.VMULPD, a, b, to) }
 
 // Div sets to to a / b.
-func (k *Kit) Div(a, b, to reg.Register) { k.pick(k.VDIVPS, k.VDIVPD, b, a, to) }
+func (k *Kit) Div(a, b, to reg.Register) { k.pick(k.C.VDIVPS, k.C.VDIVPD, b, a, to) }
 
 // Sqrt sets to to the square root of a.
-func (k *Kit) Sqrt(a, to reg.Register) { k.pick(k.VSQRTPS, k.VSQRTPD, a, to) }
+func (k *Kit) Sqrt(a, to reg.Register) { k.pick(k.C.VSQRTPS, k.C.VSQRTPD, a, to) }
 
 // FMA adds a * b to sum, with one rounding. a may be memory.
 func (k *Kit) FMA(a operand.Op, b, sum reg.Register) {
-	k.pick(k.VFMADD231PS, k.VFMADD231PD, a, b, sum)
+	k.pick(k.C.VFMADD231PS, k.C.VFMADD231PD, a, b, sum)
 }
 
 // A Tail moves the elements of a last, shorter vector.
@@ -161,19 +161,19 @@ type Tail struct {
 // Tail makes the mask of the first n elements; n is less than Lanes, and lost.
 func (k *Kit) Tail(n reg.GPVirtual) Tail {
 	if k.AVX512 {
-		ones, mask := k.GP64(), k.K()
-		k.MOVQ(operand.I32(-1), ones)
-		k.BZHIQ(n, ones, ones)
-		k.KMOVW(ones.As32(), mask)
+		ones, mask := k.C.GP64(), k.C.K()
+		k.C.MOVQ(operand.I32(-1), ones)
+		k.C.BZHIQ(n, ones, ones)
+		k.C.KMOVW(ones.As32(), mask)
 		return Tail{k, mask}
 	}
 	if k.Double {
-		k.SHLQ(operand.Imm(1), n)
+		k.C.SHLQ(operand.Imm(1), n)
 	}
-	base, mask := k.GP64(), k.YMM()
-	k.LEAQ(masks(), base)
-	k.NEGQ(n)
-	k.VMOVDQU(operand.Mem{Base: base, Disp: 32, Index: n, Scale: 4}, mask)
+	base, mask := k.C.GP64(), k.C.YMM()
+	k.C.LEAQ(masks(), base)
+	k.C.NEGQ(n)
+	k.C.VMOVDQU(operand.Mem{Base: base, Disp: 32, Index: n, Scale: 4}, mask)
 	return Tail{k, mask}
 }
 
@@ -202,11 +202,11 @@ func Masks(ctx *build.Context) {
 func (t Tail) Load(from operand.Mem, to reg.VecVirtual) {
 	switch {
 	case !t.k.AVX512:
-		t.k.VMASKMOVPS(from, t.mask, to)
+		t.k.C.VMASKMOVPS(from, t.mask, to)
 	case t.k.Double:
-		t.k.VMOVUPD_Z(from, t.mask, to)
+		t.k.C.VMOVUPD_Z(from, t.mask, to)
 	default:
-		t.k.VMOVUPS_Z(from, t.mask, to)
+		t.k.C.VMOVUPS_Z(from, t.mask, to)
 	}
 }
 
@@ -214,11 +214,11 @@ func (t Tail) Load(from operand.Mem, to reg.VecVirtual) {
 func (t Tail) Store(from reg.VecVirtual, to operand.Mem) {
 	switch {
 	case !t.k.AVX512:
-		t.k.VMASKMOVPS(from, t.mask, to)
+		t.k.C.VMASKMOVPS(from, t.mask, to)
 	case t.k.Double:
-		t.k.VMOVUPD(from, t.mask, to)
+		t.k.C.VMOVUPD(from, t.mask, to)
 	default:
-		t.k.VMOVUPS(from, t.mask, to)
+		t.k.C.VMOVUPS(from, t.mask, to)
 	}
 }
 
@@ -229,27 +229,27 @@ func (t Tail) Store(from reg.VecVirtual, to operand.Mem) {
 func (k *Kit) Map(n reg.GPVirtual, at []reg.GPVirtual, body func(load func(i int) reg.VecVirtual, store func(v reg.VecVirtual, i int))) {
 	const full, last, done = "map_full", "map_last", "map_done"
 	mem := func(i int) operand.Mem { return operand.Mem{Base: at[i]} }
-	k.Label(full)
-	k.CMPQ(n, operand.Imm(uint64(k.Lanes())))
-	k.JLT(operand.LabelRef(last))
+	k.C.Label(full)
+	k.C.CMPQ(n, operand.Imm(uint64(k.Lanes())))
+	k.C.JLT(operand.LabelRef(last))
 	body(func(i int) reg.VecVirtual {
 		v := k.Vec()
 		k.Move(mem(i), v)
 		return v
 	}, func(v reg.VecVirtual, i int) { k.Move(v, mem(i)) })
 	for _, p := range at {
-		k.ADDQ(operand.Imm(uint64(k.Bytes())), p)
+		k.C.ADDQ(operand.Imm(uint64(k.Bytes())), p)
 	}
-	k.SUBQ(operand.Imm(uint64(k.Lanes())), n)
-	k.JMP(operand.LabelRef(full))
-	k.Label(last)
-	k.TESTQ(n, n)
-	k.JE(operand.LabelRef(done))
+	k.C.SUBQ(operand.Imm(uint64(k.Lanes())), n)
+	k.C.JMP(operand.LabelRef(full))
+	k.C.Label(last)
+	k.C.TESTQ(n, n)
+	k.C.JE(operand.LabelRef(done))
 	tail := k.Tail(n)
 	body(func(i int) reg.VecVirtual {
 		v := k.Vec()
 		tail.Load(mem(i), v)
 		return v
 	}, func(v reg.VecVirtual, i int) { tail.Store(v, mem(i)) })
-	k.Label(done)
+	k.C.Label(done)
 }
