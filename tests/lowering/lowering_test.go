@@ -30,17 +30,6 @@ func elements() int {
 	return *count
 }
 
-// levels are those with loops that this processor has.
-func levels() []simd.Level {
-	var out []simd.Level
-	for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
-		if l <= simd.Available() {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
 // atLevels runs f for every body at every level there is; f returns how many loops it
 // ran, of which there have to be least.
 func atLevels(t *testing.T, least int, f func(t *testing.T, b *body, level simd.Level) (ran int)) {
