@@ -42,6 +42,9 @@ func testChain(t *testing.T, dev device.Device) {
 		{{1000}, {1000}, {1000}}, {{70, 300}, {70, 300}, {70, 300}}, {{70, 300}, {300}, {70, 1}}, {{3, 5, 7}, {5, 1}, {1}},
 		{{400, 1024}, {400, 1024}, {1024}},
 	} {
+		if dev.Kind == device.KindSim && shapes[0][0] == 400 {
+			continue // to an interpreter of elements size makes no difference but in time
+		}
 		x := []tensor.Tensor{tensor.Randn(shapes[0]), tensor.Randn(shapes[1]), tensor.Randn(shapes[2])}
 		f := compile.Func(chain)
 		got, err := f.Call(x...)
@@ -155,6 +158,9 @@ func testFusedElements(t *testing.T, dev device.Device) {
 	for seed := range programs {
 		dtype := []tensor.DType{tensor.Float32, tensor.Float64}[seed%2]
 		shape := [][]int{{7, 33}, {64, 130}, {40, 1024}, {1, 5}}[seed%4]
+		if dev.Kind == device.KindSim { // as in testChain
+			shape = []int{min(shape[0], 7), min(shape[1], 130)}
+		}
 		draw := func(shape ...int) tensor.Tensor { return tensor.Randn(shape, tensor.OfType(dtype)) }
 		x := []tensor.Tensor{draw(shape...), draw(shape[1]), draw(shape[0], 1)}
 		if seed%3 == 0 {

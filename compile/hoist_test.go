@@ -36,7 +36,7 @@ func testHoisted(t *testing.T, dev device.Device) {
 		}, map[bool]int{true: 2, false: 3}[dev.Kind != device.KindSim], true}, // where nothing is fused, it is made and then written to
 		{"random numbers", func(x tensor.Tensor) tensor.Tensor { return x.MatMul(tensor.Randn([]int{4, 4})) }, 2, false},
 		{"what is large", func(x tensor.Tensor) tensor.Tensor {
-			return x.MatMul(tensor.Ones([]int{4, 1 << 17}))
+			return x.MatMul(tensor.Ones([]int{4, 1<<16 + 64}))
 		}, 2, true},
 	} {
 		must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {

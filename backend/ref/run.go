@@ -15,6 +15,9 @@ type runner[F any] struct {
 	call *ir.Call
 	body *body.Body
 	a    arith[F]
+	// Where the interpreter finds the operands' elements and the position of these.
+	operands []*expr.Number[F]
+	index    *expr.Number[F]
 }
 
 // number returns s, whose category is that of dtype d, for the interpreter.
@@ -46,39 +49,47 @@ func (r *runner[F]) scalar(n expr.Number[F], d ir.DType) ir.Scalar {
 
 // env returns the values of the call's scalar attributes for a body that is
 // checked for dtype t.
-func (r *runner[F]) env(t ir.DType) (map[string]expr.Number[F], error) {
+func (r *runner[F]) env(t ir.DType) (expr.Bindings[F], error) {
 	args := r.body.Params
 	if len(args) != len(r.call.Scalars) {
 		return nil, fmt.Errorf("%d scalar arguments for %d", len(r.call.Scalars), len(args))
 	}
-	env := map[string]expr.Number[F]{}
+	env := expr.Bindings[F]{}
 	for i, p := range args {
 		s := r.call.Scalars[i]
 		switch p.Kind {
 		case expr.ScalarParam:
-			env[p.Name] = r.number(s, t)
+			*env.Of(p.Name) = r.number(s, t)
 		case expr.FloatParam:
-			env[p.Name] = r.number(s, t.Real())
+			*env.Of(p.Name) = r.number(s, t.Real())
 		case expr.IntParam:
-			env[p.Name] = r.number(s, ir.Int64)
+			*env.Of(p.Name) = r.number(s, ir.Int64)
 		case expr.BoolParam:
-			env[p.Name] = r.number(s, ir.Bool)
+			*env.Of(p.Name) = r.number(s, ir.Bool)
 		}
 	}
 	return env, nil
 }
 
-// load puts the operands at row-major position i of the space into env.
-func (r *runner[F]) load(env map[string]expr.Number[F], i int) {
+// bind says that load puts the operands into env.
+func (r *runner[F]) bind(env expr.Bindings[F]) {
+	for _, o := range r.call.Op.In[:len(r.call.In)] {
+		r.operands = append(r.operands, env.Of(o.Name))
+	}
+	r.index = env.Of("index")
+}
+
+// load puts the operands at row-major position i of the space where bind said.
+func (r *runner[F]) load(i int) {
 	for k, v := range r.call.In {
 		o := r.call.Op.In[k]
 		d := r.call.Compute
 		if o.Fixed != ir.Invalid {
 			d = o.Fixed.Compute()
 		}
-		env[o.Name] = r.number(element.Load(v, i), d)
+		*r.operands[k] = r.number(element.Load(v, i), d)
 	}
-	env["index"] = expr.Number[F]{Int: int64(i)}
+	r.index.Int = int64(i)
 }
 
 // elementwise computes the results of every place of the space.
@@ -87,9 +98,11 @@ func (r *runner[F]) elementwise() error {
 	if err != nil {
 		return err
 	}
+	r.bind(env)
+	in := expr.NewInterpreter(r.body.Expr, r.a, env)
 	for i := range ir.NumElements(r.call.Space) {
-		r.load(env, i)
-		values, err := expr.InterpretAll(r.body.Expr, r.a, env)
+		r.load(i)
+		values, err := in.Values()
 		if err != nil {
 			return err
 		}
@@ -107,16 +120,17 @@ func (r *runner[F]) joint() error {
 	}
 	op, call := r.call.Op, r.call
 	n := len(call.Out) / len(op.Out)
+	in := expr.NewInterpreter(r.body.Expr, r.a, env)
 	for k := range n {
 		for i := range call.Out[k].NumElements() {
 			for j := range op.Out {
-				env[op.Out[j].Name] = r.number(element.Load(call.Out[j*n+k], i), call.Compute)
+				*env.Of(op.Out[j].Name) = r.number(element.Load(call.Out[j*n+k], i), call.Compute)
 			}
 			for j, o := range op.In {
 				v := call.In[j*n+k]
-				env[o.Name] = r.number(element.Load(v, i%v.NumElements()), call.Compute)
+				*env.Of(o.Name) = r.number(element.Load(v, i%v.NumElements()), call.Compute)
 			}
-			values, err := expr.InterpretAll(r.body.Expr, r.a, env)
+			values, err := in.Values()
 			if err != nil {
 				return err
 			}
@@ -140,9 +154,11 @@ func (r *runner[F]) store(i int, values []expr.Number[F], g *expr.Graph) {
 // A folding is the state of a reduction or scan.
 type folding[F any] struct {
 	*runner[F]
-	mapEnv, accEnv map[string]expr.Number[F]
+	mapEnv, accEnv expr.Bindings[F]
 	states         []ir.State       // one without a name where the body has none
 	acc            []expr.Number[F] // of each
+
+	begin, mapped, combined, finished *expr.Interpreter[F]
 }
 
 func (r *runner[F]) newFolding() (f folding[F], err error) {
@@ -154,8 +170,13 @@ func (r *runner[F]) newFolding() (f folding[F], err error) {
 	if f.mapEnv, err = r.env(r.call.Compute); err != nil {
 		return f, err
 	}
-	f.accEnv, err = r.env(t)
-	return f, err
+	if f.accEnv, err = r.env(t); err != nil {
+		return f, err
+	}
+	r.bind(f.mapEnv)
+	f.begin, f.mapped = expr.NewInterpreter(r.body.Init, r.a, f.accEnv), expr.NewInterpreter(r.body.Map, r.a, f.mapEnv)
+	f.combined, f.finished = expr.NewInterpreter(r.body.Combine, r.a, f.accEnv), expr.NewInterpreter(r.body.Finish, r.a, f.accEnv)
+	return f, nil
 }
 
 // first makes what the body has of the first elements, at position i of the space, or of
@@ -167,21 +188,21 @@ func (f *folding[F]) first(i int, none bool) error {
 		values[k] = f.number(ir.IntScalar(0), f.call.Compute)
 	}
 	if len(list) > 0 && !none {
-		f.load(f.mapEnv, i)
+		f.load(i)
 		var err error
-		if values, err = expr.InterpretAll(f.body.First, f.a, f.mapEnv); err != nil {
+		if values, err = expr.NewInterpreter(f.body.First, f.a, f.mapEnv).Values(); err != nil {
 			return err
 		}
 	}
 	for k, first := range list {
-		f.mapEnv[first.Full()], f.accEnv[first.Full()] = values[k], values[k]
+		*f.mapEnv.Of(first.Full()), *f.accEnv.Of(first.Full()) = values[k], values[k]
 	}
 	return nil
 }
 
 // start sets the accumulators to the identity.
 func (f *folding[F]) start() (err error) {
-	f.acc, err = expr.InterpretAll(f.body.Init, f.a, f.accEnv)
+	f.acc, err = f.begin.Values()
 	if err != nil {
 		return err
 	}
@@ -194,29 +215,29 @@ func (f *folding[F]) start() (err error) {
 
 // add folds the elements at row-major position i of the space.
 func (f *folding[F]) add(i int) error {
-	f.load(f.mapEnv, i)
-	element, err := expr.InterpretAll(f.body.Map, f.a, f.mapEnv)
+	f.load(i)
+	element, err := f.mapped.Values()
 	if err != nil {
 		return err
 	}
 	f.set("a", f.acc)
 	f.set("b", element)
-	f.acc, err = expr.InterpretAll(f.body.Combine, f.a, f.accEnv)
+	f.acc, err = f.combined.Values()
 	return err
 }
 
 // set gives the names of a part their values.
 func (f *folding[F]) set(part string, values []expr.Number[F]) {
 	for k, s := range f.states {
-		f.accEnv[s.Of(part)] = values[k]
+		*f.accEnv.Of(s.Of(part)) = values[k]
 	}
 }
 
 // finish writes what count elements came to to row-major position i of the results.
 func (f *folding[F]) finish(i int, count int64) error {
 	f.set("a", f.acc)
-	f.accEnv["count"] = expr.Number[F]{Int: count}
-	values, err := expr.InterpretAll(f.body.Finish, f.a, f.accEnv)
+	f.accEnv.Of("count").Int = count
+	values, err := f.finished.Values()
 	if err == nil {
 		f.store(i, values, f.body.Finish)
 	}

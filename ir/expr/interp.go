@@ -34,64 +34,102 @@ type Arith[F any] interface {
 	Test(fn string, args []F) bool
 }
 
-// Interpret is InterpretAll of a graph of one expression.
+// Interpret evaluates a graph of one expression once. env gives the values of operands,
+// parameters and index by name.
 func Interpret[F any](g *Graph, a Arith[F], env map[string]Number[F]) (n Number[F], err error) {
-	all, err := InterpretAll(g, a, env)
+	values := Bindings[F]{}
+	for name, v := range env {
+		*values.Of(name) = v
+	}
+	all, err := NewInterpreter(g, a, values).Values()
 	if err == nil {
 		n = all[0]
 	}
 	return n, err
 }
 
-// InterpretAll evaluates g one value at a time over real arithmetic a. Integers of
-// the compute dtype wrap to its width; complex numbers are complex128. env gives
-// the values of operands, parameters and index by name.
-func InterpretAll[F any](g *Graph, a Arith[F], env map[string]Number[F]) ([]Number[F], error) {
+// Bindings have the values of operands, parameters and index by name.
+type Bindings[F any] map[string]*Number[F]
+
+// Of returns where the value of a name is, whether or not it had one before.
+func (b Bindings[F]) Of(name string) *Number[F] {
+	n := b[name]
+	if n == nil {
+		n = new(Number[F])
+		b[name] = n
+	}
+	return n
+}
+
+// An Interpreter computes a graph for one element after the other, value after value in the
+// graph's order, over real arithmetic a. Integers of the compute dtype wrap to its width;
+// complex numbers are complex128. It shares no code with what is emitted, and its floats are
+// whatever F is, which may be wider than any dtype: so it can be the witness for all other
+// ways to compute.
+type Interpreter[F any] struct {
+	g        *Graph
+	a        Arith[F]
+	env      Bindings[F]
+	index    *Number[F]   // the element's position
+	names    []*Number[F] // of the values that are names, found when they are first needed
+	vals     []Number[F]
+	out      []Number[F] // of the roots
+	args     []Number[F] // of the call that is computed, and these as real numbers
+	floats   []F
+	constant []bool // vals has this one already
+}
+
+// NewInterpreter makes an interpreter of g, which takes the values of names from env anew
+// for each element.
+func NewInterpreter[F any](g *Graph, a Arith[F], env Bindings[F]) *Interpreter[F] {
+	n := len(g.Values)
+	return &Interpreter[F]{
+		g: g, a: a, env: env, index: env.Of("index"),
+		names: make([]*Number[F], n), vals: make([]Number[F], n), constant: make([]bool, n), out: make([]Number[F], len(g.Roots)),
+	}
+}
+
+// Values returns the values of the graph's roots for what is in the environment now. The
+// next call writes over them.
+func (in *Interpreter[F]) Values() ([]Number[F], error) {
 	// Values are in an order in which operands come before their users, so one pass
 	// computes all. Both sides of a choice are computed: nothing here can trap.
-	in := interp[F]{g: g, a: a, position: env["index"].Int, vals: make([]Number[F], len(g.Values))}
-	for i, v := range g.Values {
+	for i, v := range in.g.Values {
+		if in.constant[i] {
+			continue
+		}
 		var err error
-		if in.vals[i], err = in.value(v, env); err != nil {
+		if in.vals[i], err = in.value(i, v); err != nil {
 			return nil, err
 		}
 	}
-	out := make([]Number[F], len(g.Roots))
-	for i, root := range g.Roots {
-		out[i] = in.vals[root.Order]
+	for i, root := range in.g.Roots {
+		in.out[i] = in.vals[root.Order]
 	}
-	return out, nil
+	return in.out, nil
 }
 
-// An interp computes a graph for one element, value after value in the graph's order. It
-// shares no code with what is emitted, and its floats are whatever F is, which may be wider
-// than any dtype: so it can be the witness for all other ways to compute.
-type interp[F any] struct {
-	g        *Graph
-	a        Arith[F]
-	position int64 // the element's index
-	vals     []Number[F]
-}
-
-func (in *interp[F]) value(v *Value, env map[string]Number[F]) (Number[F], error) {
+func (in *Interpreter[F]) value(i int, v *Value) (Number[F], error) {
 	switch v.Op {
 	case OpConst:
-		return in.constant(v), nil
+		in.constant[i] = true
+		return in.literal(v), nil
 	case OpName:
-		n, ok := env[v.Name]
-		if !ok {
-			return n, fmt.Errorf("internal error: no value for %s", v.Name)
+		if in.names[i] == nil {
+			if in.names[i] = in.env[v.Name]; in.names[i] == nil {
+				return Number[F]{}, fmt.Errorf("internal error: no value for %s", v.Name)
+			}
 		}
-		return n, nil
+		return *in.names[i], nil
 	}
-	args := make([]Number[F], len(v.Args))
-	for i, a := range v.Args {
-		args[i] = in.vals[a.Order]
+	in.args = in.args[:0]
+	for _, a := range v.Args {
+		in.args = append(in.args, in.vals[a.Order])
 	}
-	return in.call(v, args)
+	return in.call(v, in.args)
 }
 
-func (in *interp[F]) constant(v *Value) Number[F] {
+func (in *Interpreter[F]) literal(v *Value) Number[F] {
 	switch in.g.KindDType(v.Kind).Category() {
 	case ir.CategoryBool:
 		return Number[F]{Bool: v.Const.Bool()}
@@ -103,7 +141,7 @@ func (in *interp[F]) constant(v *Value) Number[F] {
 	return Number[F]{Float: in.a.FromFloat(v.Const.Float())}
 }
 
-func (in *interp[F]) call(v *Value, args []Number[F]) (Number[F], error) {
+func (in *Interpreter[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 	from := in.g.KindDType(v.Args[0].Kind)
 	switch v.Name {
 	case "where":
@@ -122,7 +160,7 @@ func (in *interp[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 	case "uniform", "normal":
 		return in.draw(v.Name, args[0].Int, args[1].Int), nil
 	case "random_bits":
-		return Number[F]{Int: num.RandomBits(args[0].Int, args[1].Int, in.position)}, nil
+		return Number[F]{Int: num.RandomBits(args[0].Int, args[1].Int, in.index.Int)}, nil
 	case "complex":
 		return Number[F]{Complex: complex(in.a.ToFloat(args[0].Float), in.a.ToFloat(args[1].Float))}, nil
 	}
@@ -145,7 +183,7 @@ func (in *interp[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 }
 
 // draw returns a random number of the compute dtype. Uniform ones have as many digits as it.
-func (in *interp[F]) draw(fn string, seed, offset int64) Number[F] {
+func (in *Interpreter[F]) draw(fn string, seed, offset int64) Number[F] {
 	if in.g.T.IsComplex() {
 		draw := num.CNormal[complex128]
 		if fn == "uniform" {
@@ -156,13 +194,13 @@ func (in *interp[F]) draw(fn string, seed, offset int64) Number[F] {
 				}
 			}
 		}
-		return Number[F]{Complex: draw(seed, offset, in.position)}
+		return Number[F]{Complex: draw(seed, offset, in.index.Int)}
 	}
-	f := num.Normal[float64](seed, offset, in.position)
+	f := num.Normal[float64](seed, offset, in.index.Int)
 	if fn == "uniform" {
-		f = num.Uniform[float64](seed, offset, in.position)
+		f = num.Uniform[float64](seed, offset, in.index.Int)
 		if in.g.T == ir.Float32 {
-			f = float64(num.Uniform[float32](seed, offset, in.position))
+			f = float64(num.Uniform[float32](seed, offset, in.index.Int))
 		}
 	}
 	return Number[F]{Float: in.a.FromFloat(f)}
@@ -170,7 +208,7 @@ func (in *interp[F]) draw(fn string, seed, offset int64) Number[F] {
 
 // convert changes the category of a number. Only integers are narrowed to the dtype here;
 // floats stay as wide as F is, and whoever stores them rounds once.
-func (in *interp[F]) convert(n Number[F], from, to ir.DType) Number[F] {
+func (in *Interpreter[F]) convert(n Number[F], from, to ir.DType) Number[F] {
 	var i int64
 	var f F
 	switch from.Category() {
@@ -210,11 +248,12 @@ func Wrap(i int64, t ir.DType) int64 {
 	return i
 }
 
-func (in *interp[F]) real(v *Value, args []Number[F]) (Number[F], error) {
-	fs := make([]F, len(args))
-	for i, a := range args {
-		fs[i] = a.Float
+func (in *Interpreter[F]) real(v *Value, args []Number[F]) (Number[F], error) {
+	in.floats = in.floats[:0]
+	for _, a := range args {
+		in.floats = append(in.floats, a.Float)
 	}
+	fs := in.floats
 	if v.Kind == BoolKind {
 		return Number[F]{Bool: in.a.Test(v.Name, fs)}, nil
 	}
@@ -232,7 +271,7 @@ func (in *interp[F]) real(v *Value, args []Number[F]) (Number[F], error) {
 }
 
 // angle is 0 for a real number that is not negative, else pi, and NaN for NaN.
-func (in *interp[F]) angle(f F) F {
+func (in *Interpreter[F]) angle(f F) F {
 	zero := in.a.FromInt(0)
 	switch {
 	case in.a.Test("isnan", []F{f}):
@@ -244,7 +283,7 @@ func (in *interp[F]) angle(f F) F {
 	return zero
 }
 
-func (in *interp[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
+func (in *Interpreter[F]) complex(v *Value, args []Number[F]) (Number[F], error) {
 	x := args[0].Complex
 	var y complex128
 	if len(args) > 1 {

@@ -7,7 +7,7 @@ import (
 )
 
 // integer evaluates a function of integers of dtype t exactly, and wraps.
-func (in *interp[F]) integer(v *Value, args []Number[F], t ir.DType) (Number[F], error) {
+func (in *Interpreter[F]) integer(v *Value, args []Number[F], t ir.DType) (Number[F], error) {
 	x := args[0].Int
 	var y int64
 	if len(args) > 1 {

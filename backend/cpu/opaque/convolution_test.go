@@ -75,25 +75,31 @@ func (c planeCase) expected(x, w, g []float64) (out, dx, dw [2][]float64) {
 	for i := range 2 {
 		out[i], dx[i], dw[i] = make([]float64, len(g)), make([]float64, len(x)), make([]float64, len(w))
 	}
-	add := func(to [2][]float64, i int, v float64) {
-		to[0][i] += v
-		to[1][i] += math.Abs(v)
-	}
-	shape := c.general().result()
-	for o := range g {
-		col, row := o%shape[3], o/shape[3]%shape[2]
-		channel, image := o/shape[3]/shape[2]%shape[1], o/shape[3]/shape[2]/shape[1]
-		for k := range c.channels * c.kernel * c.kernel {
-			in := k/c.kernel/c.kernel + channel/c.outs*c.channels
-			y := row*c.stride - c.padding + k/c.kernel%c.kernel*c.dilation
-			z := col*c.stride - c.padding + k%c.kernel*c.dilation
-			if y < 0 || y >= c.height || z < 0 || z >= c.width {
-				continue
+	shape, taps := c.general().result(), c.channels*c.kernel*c.kernel
+	for plane := range shape[0] * shape[1] { // of results
+		channel, image := plane%shape[1], plane/shape[1]
+		for k := range taps {
+			in, j := k/c.kernel/c.kernel+channel/c.outs*c.channels, channel*taps+k
+			for row := range shape[2] {
+				y := row*c.stride - c.padding + k/c.kernel%c.kernel*c.dilation
+				if y < 0 || y >= c.height {
+					continue
+				}
+				i, o := ((image*c.groups*c.channels+in)*c.height+y)*c.width, (plane*shape[2]+row)*shape[3]
+				for col := range shape[3] {
+					z := col*c.stride - c.padding + k%c.kernel*c.dilation
+					if z < 0 || z >= c.width {
+						continue
+					}
+					forward, back, weight := x[i+z]*w[j], g[o+col]*w[j], g[o+col]*x[i+z]
+					out[0][o+col] += forward
+					out[1][o+col] += math.Abs(forward)
+					dx[0][i+z] += back
+					dx[1][i+z] += math.Abs(back)
+					dw[0][j] += weight
+					dw[1][j] += math.Abs(weight)
+				}
 			}
-			i, j := ((image*c.groups*c.channels+in)*c.height+y)*c.width+z, channel*c.channels*c.kernel*c.kernel+k
-			add(out, o, x[i]*w[j])
-			add(dx, i, g[o]*w[j])
-			add(dw, j, g[o]*x[i])
 		}
 	}
 	return out, dx, dw
