@@ -14,9 +14,11 @@
 // Every piece of work has the operator's name, the shapes and dtypes of its operands, and
 // the line of the program that asked for it. On the CPU the time is that of the work. On
 // an accelerator a call returns before its work is done: the goroutine's track shows the
-// call, the stream's track the work, and an arrow joins the two. The times of streams are
-// taken by events around each kernel, which costs some microseconds each. Work that a
-// graph captures is shown as calls alone, and a replay as one piece of work.
+// call, the stream's track the work, and an arrow joins the two. On NVIDIA GPUs the times of
+// streams are those of kernels as CUPTI tells them, where the machine has that library
+// (SINTER_CUPTI names its file). Otherwise they are taken by events around each piece of
+// work, which costs some microseconds each. Work that a graph captures is shown as calls
+// alone. A replay is shown by its kernels, or by events as one piece of work.
 package profile
 
 import (
@@ -57,6 +59,8 @@ type Profile struct {
 	mu        sync.Mutex // guards what follows; taken after no other lock
 	out       *writer    // nil where nothing is written
 	timelines map[device.Device]*timeline
+	traced    map[device.Driver]*kernels
+	failed    error // of reading traces
 	stopped   bool
 }
 
@@ -69,7 +73,7 @@ func Start(w io.Writer, opts ...Option) (*Profile, error) {
 	if err := o.Err("NVTX"); err != nil {
 		return nil, fmt.Errorf("profile: start: %w", err)
 	}
-	p := &Profile{timelines: map[device.Device]*timeline{}}
+	p := &Profile{timelines: map[device.Device]*timeline{}, traced: map[device.Driver]*kernels{}}
 	if nvtx {
 		var err error
 		if p.marks, err = nvtxLibrary(); err != nil {
@@ -102,7 +106,10 @@ func (p *Profile) Stop() error {
 		return fmt.Errorf("profile: stop: %w", ErrStopped)
 	}
 	p.end()
-	var err error
+	err := p.failed
+	for _, k := range p.traced {
+		err = errors.Join(err, k.close(p.out))
+	}
 	for _, t := range p.timelines { // nobody else uses what the lock guards from here on
 		err = errors.Join(err, t.close(p.out))
 	}
@@ -146,6 +153,9 @@ func (p observer) Give(w observe.Work, give func() error) error {
 	defer p.marks.begin(s.name)()
 	if p.out == nil {
 		return give()
+	}
+	if k := p.kernels(w); k != nil {
+		return k.give(p.Profile, w, s, give)
 	}
 	t := p.timeline(w)
 	first, started := t.mark(w.Stream)

@@ -30,6 +30,7 @@ type slice struct {
 type details struct {
 	Line    string   `json:"line,omitempty"` // of the program
 	Kernel  string   `json:"kernel,omitempty"`
+	Code    string   `json:"code,omitempty"`    // that the device ran
 	Results []string `json:"results,omitempty"` // dtype and shape of each
 	Reads   []string `json:"reads,omitempty"`
 	Bytes   int64    `json:"bytes,omitempty"`
@@ -160,6 +161,10 @@ func (o *writer) process(d device.Device) int {
 	return p
 }
 
+// inside is set in tracks of streams that graphs and libraries have, which are told by the
+// device's numbers.
+const inside = 1 << 62
+
 // name names a track the first time.
 func (o *writer) name(d device.Device, p int, track uint64) {
 	if o.threads[thread{p, track}] {
@@ -172,6 +177,8 @@ func (o *writer) name(d device.Device, p int, track uint64) {
 		name = fmt.Sprint("goroutine ", track)
 	case track == 0:
 		name = "default stream"
+	case track&inside != 0:
+		name = fmt.Sprint("inside, stream ", track&^inside)
 	}
 	o.put(event{Name: "thread_name", Phase: "M", Process: p, Thread: track, Args: map[string]string{"name": name}})
 }

@@ -28,6 +28,7 @@ const (
 	CUFFT                // Fourier transforms
 	NVRTC                // compiler of CUDA C++
 	NCCL                 // communication between devices
+	CUPTI                // what ran when
 	names
 )
 
@@ -62,6 +63,9 @@ var products = [names]product{
 	NCCL: {"NCCL", "SINTER_NCCL", []file{
 		{"libnccl.so.2", 0, "nccl"},
 	}, "it comes with `pip install nvidia-nccl-cu13` (CUDA 13) or `nvidia-nccl-cu12` (CUDA 12), and from https://developer.nvidia.com/nccl"},
+	CUPTI: {"CUPTI", "SINTER_CUPTI", []file{
+		{"libcupti.so.13", 13, "cu13"}, {"libcupti.so.12", 12, "cuda_cupti"},
+	}, "it comes with the CUDA toolkit and with `pip install nvidia-cuda-cupti` (CUDA 13) or `nvidia-cuda-cupti-cu12` (CUDA 12)"},
 }
 
 // String returns the library's name as its makers write it.
@@ -98,7 +102,7 @@ func open(n Name, paths []string) (*dl.Library, error) {
 
 // Paths returns the files that Open tries, in order: the one that the environment
 // variable of the library names (SINTER_CUBLASLT, SINTER_CUDNN, SINTER_CUFFT,
-// SINTER_NVRTC, SINTER_NCCL), and no other; or else what the system's loader
+// SINTER_NVRTC, SINTER_NCCL, SINTER_CUPTI), and no other; or else what the system's loader
 // finds, then what there is in CUDA_HOME, CUDA_PATH and /usr/local/cuda, then
 // NVIDIA's Python packages of the environment that is active, of the python3 in
 // PATH, and of the user. Versions made for a newer CUDA than the driver has are
