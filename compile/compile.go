@@ -107,6 +107,7 @@ type Stats struct {
 	Eager    int64         // bytes that the same calls hold at most in eager code
 	Shared   int           // results that are written over operands
 	Moved    bool          // steps run in another order than the calls, which needs less memory
+	Again    int           // values that are computed again, and not kept meanwhile, which needs less memory
 	Nodes    int           // copies, clearings and kernels of the graph that it is given to its device as; 0 before that
 	OneByOne string        // why its calls are given one by one; "" where a graph of them is, from the second run on
 	Retraced string        // what had changed when it was recorded again; "" where it never was
@@ -512,7 +513,7 @@ func (c *Compiled[T]) Stats() Stats {
 		rec := c.last.rec.Load()
 		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Fused.Before.EagerPeak(), rec.Layout.Shared
 		s.Nodes, s.OneByOne = rec.Graph()
-		s.Moved = rec.Moved
+		s.Moved, s.Again = rec.Moved, rec.Again
 	}
 	return s
 }

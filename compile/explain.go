@@ -31,6 +31,9 @@ func (c *Compiled[T]) Explain() string {
 	if s.Moved {
 		out.WriteString("; steps run in another order than the calls, which needs less")
 	}
+	if s.Again > 0 {
+		fmt.Fprintf(&out, "; %d values are computed again and not kept", s.Again)
+	}
 	fmt.Fprintf(&out, "\n%d steps:\n", s.Steps)
 	switch {
 	case s.OneByOne != "":

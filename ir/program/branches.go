@@ -12,6 +12,9 @@ import (
 // beside.
 const fills = 1 << 20
 
+// empty is about how long a device takes for a kernel that does nothing, in nanoseconds.
+const empty = 2000
+
 // An Arrangement is a program in the order in which it runs, and where its memory lies.
 type Arrangement struct {
 	Program *Program
@@ -154,7 +157,7 @@ func (p *Program) stream(i int, before, of []int, ends, free []int64, ready int6
 // does nothing, and the bytes and the multiplications. It decides what runs beside what, and
 // no more.
 func (p *Program) cost(i int) int64 {
-	const empty, bytesPerNano, productsPerNano = 2000, 2000, 10000
+	const bytesPerNano, productsPerNano = 2000, 10000
 	s := &p.Steps[i]
 	switch s.Action {
 	case Effect:

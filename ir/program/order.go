@@ -7,7 +7,8 @@ import (
 // Before returns by step the earlier steps that it must follow: of what it reads the writer,
 // of what it writes the readers and the writer before. Steps that are pinned stay in order
 // among themselves: what changes the host, what reads it there, and exchanges, which all who
-// take part make in one order.
+// take part make in one order. A step that is done again follows what the first that reads
+// its result follows, so that it comes right before that.
 func (p *Program) Before(pinned func(step int) bool) [][]int {
 	type uses struct{ writer, first, last int } // first and last are places in readers
 	type reader struct{ step, next int }
@@ -51,7 +52,28 @@ func (p *Program) Before(pinned func(step int) bool) [][]int {
 		}
 		after[i] = all[from:len(all):len(all)]
 	}
+	p.delay(after)
 	return after
+}
+
+// delay has steps that are done again follow what their first readers follow.
+func (p *Program) delay(after [][]int) {
+	for i := len(p.Steps) - 1; i >= 0; i-- { // what reads one may be done again, too
+		if !p.Steps[i].Again {
+			continue
+		}
+		out := p.Steps[i].Out[0].Buffer
+		for k := i + 1; k < len(p.Steps); k++ {
+			if slices.ContainsFunc(p.Steps[k].In, func(r Ref) bool { return r.Buffer == out }) {
+				for _, b := range after[k] {
+					if b != i && b < i && !slices.Contains(after[i], b) {
+						after[i] = append(after[i], b)
+					}
+				}
+				break
+			}
+		}
+	}
 }
 
 // Order returns an order of the steps in which the program does the same and holds less

@@ -72,6 +72,7 @@ type Recorded struct {
 	lines                    sync.Once
 	late                     bool // Finish makes fused code
 	Moved                    bool // the steps are in another order than the calls were
+	Again                    int  // values that are computed again, and not kept
 	// exchanges are those of the steps, in their order
 	exchanges []*Exchange
 	places    []program.Ref
@@ -369,14 +370,35 @@ func (r *recorder) fused(rec *Recorded) error {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
 	}
+	rec.Again = r.again(rec)
 	rec.Fused = r.fuse(rec.Program)
-	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded {
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
 		}
 	}
 	return nil
+}
+
+// again has cheap values be computed again, and returns how many.
+func (r *recorder) again(rec *Recorded) int {
+	p := rec.Program
+	a := p.Again(func(i int) bool { return refused(&r.program[i]) != "" })
+	if a == nil {
+		return 0
+	}
+	steps := make([]step, len(a.Steps))
+	for i, from := range a.Steps {
+		steps[i] = r.program[from]
+		steps[i].Step = a.Program.Steps[i]
+	}
+	for i, of := range a.Buffers {
+		b := recordedBuffer{Buffer: a.Program.Buffers[len(p.Buffers)+i], dev: r.buffers[of].dev, drv: r.buffers[of].drv}
+		r.buffers = append(r.buffers, b)
+	}
+	r.program, rec.Program = steps, a.Program
+	return len(a.Buffers)
 }
 
 // settled gives the program its steps and buffers, and these their places.
