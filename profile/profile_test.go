@@ -51,6 +51,7 @@ type event struct {
 	ID       int
 	Args     struct {
 		Name, Line, Error string
+		Code              string
 		Results, Reads    []string
 		Bytes             int64
 		Allocated         int64 `json:"allocated bytes"`
@@ -82,13 +83,16 @@ func record(t *testing.T, f func(p *profile.Profile)) (events []event, names map
 	return events, names
 }
 
+// track names an event's track, for names.
+func track(e event) string { return fmt.Sprint(e.Process, " ", e.Thread) }
+
 // shown lists the slices as "track: name".
 func shown(events []event, names map[string]string) (list []string) {
 	for _, e := range events {
 		if e.Phase != "X" {
 			continue
 		}
-		track := names[fmt.Sprint(e.Process)] + ", " + names[fmt.Sprint(e.Process, " ", e.Thread)]
+		track := names[fmt.Sprint(e.Process)] + ", " + names[track(e)]
 		if strings.Contains(track, "goroutine") {
 			track = names[fmt.Sprint(e.Process)]
 		}
