@@ -43,6 +43,7 @@ type Call struct {
 	Attrs     []Value   // every attribute, in the order of Op.Attrs
 	Precision Precision // Opaque: what products may round
 	FFTPlans  FFTPlans  // what the device keeps for kernels; nil where it keeps nothing
+	Kept      []*Kept   // by operand: forms of what does not change between calls; nil, or shorter than In, where there are none
 
 	// Room is for the one goroutine that runs the call, which lets go of what is in
 	// it when the call is forgotten: it needs no memory of its own for a small call.

@@ -31,6 +31,7 @@ func (t *Tensor) Evict() error {
 	}
 	b := s.block
 	s.away, s.before = true, s.epoch.Load()
+	s.kept.Store(nil)
 	s.epoch.Store(nowhere)
 	s.block, s.held = memory.Block{}, false
 	return b.Free()

@@ -431,6 +431,9 @@ func (r *recorder) settled(rec *Recorded) {
 			rec.written[o.Buffer] = true
 		}
 	}
+	for i := range rec.steps {
+		rec.steps[i].keeps = rec.keeping(&rec.steps[i])
+	}
 	rec.place()
 }
 

@@ -76,6 +76,7 @@ type step struct {
 	effect      func() (undo func())
 	exchange    *Exchange // of Exchange and Await
 	caller      uintptr   // the program's frame that gave it; 0 where that is not known
+	keeps       []int     // operands that devices may keep forms of
 }
 
 // A recordedBuffer is a buffer, and where its memory is found when the program runs.

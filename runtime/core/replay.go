@@ -57,6 +57,9 @@ func (rec *Recorded) newFrame() *frame {
 		c := &f.calls[i]
 		*c = s.Call
 		c.Out, c.In = slices.Clone(c.Out), slices.Clone(c.In)
+		if len(s.keeps) > 0 {
+			c.Kept = make([]*ir.Kept, len(c.In))
+		}
 		if s.numbers != nil || s.exchange == nil && draws(c) {
 			c.Attrs, c.Scalars = slices.Clone(c.Attrs), slices.Clone(c.Scalars)
 		}
@@ -319,6 +322,9 @@ func (rec *Recorded) do(f *frame, i int) error {
 	for j := range c.In {
 		f.view(&c.In[j], s.In[j])
 	}
+	for _, j := range s.keeps {
+		c.Kept[j] = f.places[s.In[j].Buffer].of.keeps()
+	}
 	if s.Action == program.Exchange {
 		return f.exchange(s, c)
 	}
@@ -503,6 +509,7 @@ func (f *frame) clear() {
 		for j := range c.In {
 			c.In[j].Ptr = nil
 		}
+		clear(c.Kept)
 	}
 }
 

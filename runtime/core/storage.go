@@ -36,6 +36,7 @@ type Storage struct {
 	refs    atomic.Int64 // handles and saved values that were not released; 1 from the start
 	version atomic.Int64 // writes in place so far
 	epoch   atomic.Int64 // recorded writes in place so far
+	kept    atomic.Pointer[keptForms]
 }
 
 // The recycled storages hold nothing, but for those of small blocks of host memory:
@@ -83,6 +84,9 @@ func (s *Storage) count() {
 	}
 	if s.version.Load() != 0 {
 		s.version.Store(0)
+	}
+	if s.kept.Load() != nil {
+		s.kept.Store(nil)
 	}
 	if s.epoch.Load() != 0 {
 		s.epoch.Store(0)

@@ -40,7 +40,7 @@ func (b *blocks) run(c *ir.Call) error {
 	if block != nil {
 		defer block.Put()
 	}
-	product := ir.Call{Kernel: b.of.Of, In: c.In[:b.factors], Out: []ir.View{raw}, Precision: c.Precision}
+	product := ir.Call{Kernel: b.of.Of, In: c.In[:b.factors], Out: []ir.View{raw}, Precision: c.Precision, Kept: c.Kept}
 	x := c.In[0].Shape
 	product.Out[0].Shape = append(slices.Clone(x[:len(x)-1]), c.Space[1])
 	product.Out[0].Strides = ir.ContiguousStrides(product.Out[0].Shape)

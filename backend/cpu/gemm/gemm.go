@@ -54,6 +54,10 @@ type Product[T Number] struct {
 	// the same, so that sums do not depend on how it is cut.
 	Stretch int
 
+	// Packed, unless nil, is B as Pack made it. B is there as well. The result is the same,
+	// to the bit.
+	Packed *Packed
+
 	Serial bool // use the calling goroutine only
 
 	// Done, unless nil, is called once for each block of C, rows [i0, i1) and
@@ -94,6 +98,8 @@ func runAt[T Number](level simd.Level, p *Product[T]) {
 	case e.integer() && runColumn(e, p):
 	case !e.integer() && runThin(e, p):
 	case runSmall(e, p):
+	case p.Packed != nil && p.Packed.fits(e, p.K, p.N) && (p.N == 1 || p.C.Col == 1) && !p.Add:
+		runPacked(e, p)
 	case p.N > 1 && p.C.Col != 1:
 		runAcross(e, p)
 	case turns(e, p):
@@ -143,7 +149,7 @@ func runAcross[T Number](e *engine, p *Product[T]) {
 // turned returns the product of the transposed matrices.
 func (p *Product[T]) turned() Product[T] {
 	q := *p
-	q.M, q.N, q.A, q.B, q.C, q.BiasRows = p.N, p.M, p.B.T(), p.A.T(), p.C.T(), !p.BiasRows
+	q.M, q.N, q.A, q.B, q.C, q.BiasRows, q.Packed = p.N, p.M, p.B.T(), p.A.T(), p.C.T(), !p.BiasRows, nil
 	if done := p.Done; done != nil {
 		q.Done = func(i0, i1, j0, j1 int) { done(j0, j1, i0, i1) }
 	}

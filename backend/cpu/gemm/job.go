@@ -13,7 +13,7 @@ import (
 // and there are several tasks one below the other, a stretch of B's terms and
 // columns is packed for all of them before they start; elsewhere each task packs
 // the panels it needs when it needs them, so that they stay in its processor's
-// first caches.
+// first caches. A B that was packed before is read where it lies.
 type job[T Number] struct {
 	e *engine
 	p Product[T]
@@ -82,6 +82,7 @@ func (p *Product[T]) stores(e *engine) bool { return p.K <= e.flat && p.N > 8*e.
 func (j *job[T]) choose() {
 	e, p := j.e, &j.p
 	j.packsA, j.packsB = p.packs(e)
+	j.packsB = j.packsB && p.Packed == nil
 	j.depth = e.depth
 	switch {
 	case p.N <= e.columns():
@@ -384,7 +385,7 @@ func (j *job[T]) multiply(w *worker, i0, i1 int, s stretch) {
 	t.k = s.p1 - s.p0
 	t.cRow = p.C.Row * e.size
 	t.bRow = p.B.Row * e.size
-	if w.panels != nil {
+	if w.panels != nil || p.Packed != nil {
 		t.bRow = e.columns() * e.size
 	}
 	most := i1 - i0
@@ -426,6 +427,12 @@ func (j *job[T]) panel(t *tile, w *worker, c int, s stretch, groups int) {
 		t.ahead, t.aheadAt, t.aheadStep = w.panels, (next-w.first)*t.k*e.size, ceil(t.bRow, groups)
 	case w.panels != nil:
 		t.b = unsafe.Add(w.panels, (c-w.first)*t.k*e.size)
+	case p.Packed != nil:
+		t.b = unsafe.Add(p.Packed.ptr, (c*p.K+s.p0*e.columns())*e.size)
+		if next >= s.j1 {
+			next = s.j0
+		}
+		t.ahead, t.aheadAt, t.aheadStep = p.Packed.ptr, (next*p.K+s.p0*e.columns())*e.size, ceil(t.bRow, groups)
 	default:
 		t.b = unsafe.Pointer(at[T](p.B, s.p0, c))
 	}

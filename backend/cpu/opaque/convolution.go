@@ -28,6 +28,9 @@ type convolution struct {
 	inSize                    int // elements of one channel of the input
 	outSize                   int // windows: elements of one channel of the result
 	direct                    bool
+
+	kept   *ir.Kept       // beside the weight, or nil
+	weight unsafe.Pointer // that it is kept of
 }
 
 // newConvolution reads the geometry: shapes of x, weight and result, and
@@ -210,7 +213,22 @@ var convolutions = table[convFunc]{ir.Float32: padded[float32], ir.Float64: padd
 // and groups.
 func Convolution(c *ir.Call) error {
 	c = lean(c, 0)
-	return convolve(c, &convolutions, newConvolution(c, c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape, 0))
+	return convolve(c, &convolutions, keeping(c))
+}
+
+// keeping returns the geometry of a convolution whose weight may be kept in other forms.
+func keeping(c *ir.Call) *convolution {
+	v := newConvolution(c, c.In[0].Shape, c.In[1].Shape, c.Out[0].Shape, 0)
+	v.kept, v.weight = c.KeptOf(1), c.In[1].Ptr
+	return v
+}
+
+// keptOf returns what is kept beside a weight, nil where it is a copy.
+func (v *convolution) keptOf(weight unsafe.Pointer) *ir.Kept {
+	if weight != v.weight {
+		return nil
+	}
+	return v.kept
 }
 
 // ConvolutionBias is Convolution with a third operand, of one axis, that is added to each
@@ -225,7 +243,7 @@ func ConvolutionBias(c *ir.Call) error {
 	if err != nil || out.NumElements() == 0 {
 		return err
 	}
-	v := newConvolution(c, c.In[0].Shape, c.In[1].Shape, out.Shape, 0)
+	v := keeping(c)
 	d := tile.TargetOf(out, c.Compute)
 	f, err := convolutions.of(c.Compute)
 	if err != nil {
@@ -262,6 +280,10 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 		convolveFew[T](v, x, tile.Dense(weight, out.DType).Ptr, out)
 		return
 	}
+	if v.narrow() {
+		convolveNarrow[T](v, x, tile.Dense(weight, out.DType).Ptr, out)
+		return
+	}
 	if u := v.unfold(); u != nil {
 		forward[T](u.to, unfolded[T](u, x, out.DType), weight, out)
 		return
@@ -285,7 +307,7 @@ func correlateFrames[T float](v *convolution, x ir.View, weight unsafe.Pointer, 
 	g := geometryOf(v, dtype)
 	l := newLayout(g.frame, x, dtype, v.room(runtime.GOMAXPROCS(0), dtype))
 	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: weight, terms: g.terms, windows: v.out, pitch: pitch}
-	s.kernel, s.repeat, s.geometry = g.kernel, 1, g
+	s.kernel, s.repeat, s.geometry, s.kept = g.kernel, 1, g, v.keptOf(weight)
 	correlate := newCorrelator[T](&s, l)
 	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
@@ -322,6 +344,7 @@ type correlation struct {
 	windows      []int          // along each axis
 	pitch        int            // elements of out from a row to the next; 0: those of the windows
 	geometry     *geometry      // which keeps how it is cut into tiles; nil where nothing does
+	kept         *ir.Kept       // beside the weight; nil where nothing is
 }
 
 const (

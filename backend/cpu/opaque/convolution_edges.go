@@ -17,7 +17,7 @@ import (
 
 // padded is forward with the products of padding that it may leave out.
 func padded[T float](v *convolution, x, weight, out ir.View) {
-	if !v.reaches() || v.few() {
+	if !v.reaches() || v.few() || v.narrow() {
 		forward[T](v, x, weight, out)
 		return
 	}
@@ -28,7 +28,7 @@ func padded[T float](v *convolution, x, weight, out ir.View) {
 		direct = exceptional(tile.Elements[T](out))
 	}
 	switch {
-	case direct && exceptional(tile.Elements[T](w)):
+	case direct && v.exceptional(w, func() any { return exceptional(tile.Elements[T](w)) }):
 		u, image := withPadding[T](v, x, out.DType)
 		forward[T](u, image, w, out)
 	case direct:
@@ -50,6 +50,21 @@ func scattered[T float](v *convolution, g, weight, out ir.View) {
 	case direct:
 		gradInput[T](v, g, w, out)
 	}
+}
+
+// A weightKind asks whether a weight of so many elements has exceptional ones.
+type weightKind struct {
+	weight   unsafe.Pointer
+	elements int
+	dtype    ir.DType
+}
+
+// exceptional returns what look says of a weight, which looks once where that is kept.
+func (v *convolution) exceptional(w ir.View, look func() any) bool {
+	if kept, ok := v.keptOf(w.Ptr).Form(weightKind{w.Ptr, w.NumElements(), w.DType}, look).(bool); ok {
+		return kept
+	}
+	return look().(bool)
 }
 
 // exceptional reports whether some element is infinite or not a number.

@@ -4,7 +4,9 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
+	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -27,6 +29,56 @@ const (
 // Padding is multiplied like elements.
 func (v *convolution) few() bool {
 	return !v.direct && v.images*v.outSize <= fewWindows && v.outs*v.terms() >= fewWeights
+}
+
+const (
+	// narrowWindows is how many windows each of many images has at most that are put side by
+	// side: to lay out such an image in a frame takes as long as to multiply it.
+	narrowWindows = 8
+	// narrowBytes is how many bytes of windows are put side by side at once.
+	narrowBytes = 512 << 10
+)
+
+// narrow reports whether many images have few windows each, which are not the elements of the
+// image. Padding is multiplied like elements.
+func (v *convolution) narrow() bool {
+	return !v.direct && v.groups == 1 && v.outSize <= narrowWindows && v.images > narrowWindows && v.outs >= narrowWindows && v.outs*v.terms() >= fewWeights
+}
+
+// convolveNarrow sets out to the convolution of many images of few windows: some images'
+// windows, one below the other, times the weight.
+func convolveNarrow[T float](v *convolution, x ir.View, weight unsafe.Pointer, out ir.View) {
+	size, depth := int(unsafe.Sizeof(T(0))), v.terms()
+	image, to := tile.Elements[T](tile.Dense(x, out.DType)), tile.Elements[T](out)
+	f := factors{m: v.images * v.outSize, n: v.outs, k: depth, b: gemm.Matrix{Ptr: weight, Row: 1, Col: depth}}
+	f.keep(v.keptOf(weight), out.DType)
+	whole := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: gemm.Matrix{Row: depth, Col: 1}, B: f.b, C: gemm.Matrix{Row: v.outs, Col: 1}}
+	stretch, lists := whole.BestStretch(), v.pieces()
+	some := min(v.images, max(1, narrowBytes/(v.outSize*(depth+v.outs)*size)))
+	tasks := (v.images + some - 1) / some
+	pool.For(tasks, max(1, mulWork/(some*v.outSize*depth*v.outs)), func(lo, hi int) {
+		block := scratch.Get(some * v.outSize * (depth + v.outs) * size)
+		defer block.Put()
+		windows := unsafe.Slice((*T)(block.Ptr()), some*v.outSize*depth)
+		sums := unsafe.Slice((*T)(unsafe.Add(block.Ptr(), len(windows)*size)), some*v.outSize*v.outs)
+		for ; lo < hi; lo++ {
+			first, images := lo*some, min(some, v.images-lo*some)
+			for i := range images {
+				channels := image[(first+i)*v.channels*v.inSize:][:v.channels*v.inSize]
+				for w, pieces := range lists {
+					fillWindow(windows[(i*v.outSize+w)*depth:][:depth], channels, pieces, v.places, v.inSize)
+				}
+			}
+			p := gemm.Product[T]{M: images * v.outSize, N: v.outs, K: depth, B: f.b, Packed: f.packed, Stretch: stretch, Serial: true}
+			p.A = gemm.Matrix{Ptr: unsafe.Pointer(&windows[0]), Row: depth, Col: 1}
+			p.C = gemm.Matrix{Ptr: unsafe.Pointer(&sums[0]), Row: v.outs, Col: 1}
+			p.Run()
+			for i := range images {
+				into, from := unsafe.Pointer(&to[(first+i)*v.outs*v.outSize]), unsafe.Pointer(&sums[i*v.outSize*v.outs])
+				turn(simd.Active(), size, into, from, v.outSize*size, v.outs*size, v.outSize, v.outs)
+			}
+		}
+	})
 }
 
 // A piece is neighbouring elements of a window that are neighbours in the image: where they go

@@ -38,7 +38,8 @@ type tiling[T float] struct {
 	lanes  int
 	blocks int            // of a group
 	chunk  int            // terms whose weights are used at once
-	packed *scratch.Block // weights of all blocks, [groups, blocks, terms, lanes]; nil: packed when they are used
+	packed unsafe.Pointer // weights of all blocks, [groups, blocks, terms, lanes]; nil: packed when they are used
+	room   *scratch.Block // of packed, unless it is kept
 
 	data, out unsafe.Pointer
 	images    int // that there are
@@ -73,19 +74,39 @@ func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 	} else {
 		t.cutWindows()
 	}
+	bytes := s.groups * t.blocks * s.depth * t.lanes * size
+	key := tilePacking{s.weight, s.rows, s.groups, s.depth, size, t.level}
+	if kept, ok := s.kept.Form(key, func() any { return t.packAll(scratch.Aligned(bytes)) }).(unsafe.Pointer); ok {
+		t.packed = kept
+		return t
+	}
 	if l.view.Shape[0] == l.images && t.cut(l.images) == 1 {
 		return t
 	}
-	block := s.depth * t.lanes * size
-	t.packed = scratch.Get(s.groups * t.blocks * block)
-	pool.For(s.groups*t.blocks*chunks, max(1, moveWork/(t.lanes*t.chunk)), func(lo, hi int) {
+	t.room = scratch.Get(bytes)
+	t.packed = t.packAll(t.room.Ptr())
+	return t
+}
+
+// A tilePacking says which weight was packed for tiles, and for which of them.
+type tilePacking struct {
+	weight              unsafe.Pointer
+	rows, groups, depth int
+	size                int // bytes of an element
+	level               simd.Level
+}
+
+// packAll packs the weights of all blocks at dst, which it returns.
+func (t *tiling[T]) packAll(dst unsafe.Pointer) unsafe.Pointer {
+	row := t.lanes * int(unsafe.Sizeof(T(0)))
+	chunks := (t.depth + t.chunk - 1) / t.chunk
+	pool.For(t.groups*t.blocks*chunks, max(1, moveWork/(t.lanes*t.chunk)), func(lo, hi int) {
 		for ; lo < hi; lo++ {
 			b, p := lo/chunks, lo%chunks*t.chunk
-			to := unsafe.Add(t.packed.Ptr(), b*block+p*t.lanes*size)
-			t.pack(to, b/t.blocks, b%t.blocks, p, min(p+t.chunk, s.depth))
+			t.pack(unsafe.Add(dst, (b*t.depth+p)*row), b/t.blocks, b%t.blocks, p, min(p+t.chunk, t.depth))
 		}
 	})
-	return t
+	return dst
 }
 
 // cutWindows cuts the windows into tiles.
@@ -135,8 +156,8 @@ func (t *tiling[T]) chunkOf(cutting, first int) (terms []conv.Terms, behind int)
 func (t *tiling[T]) narrow(block int) bool { return t.rows-block*t.lanes <= t.lanes/2 }
 
 func (t *tiling[T]) end() {
-	if t.packed != nil {
-		t.packed.Put()
+	if t.room != nil {
+		t.room.Put()
 	}
 }
 
@@ -175,7 +196,7 @@ func (t *tiling[T]) ask(group, block, p0, p1, i, parts int) {
 	case p0 == p1:
 	case t.packed != nil:
 		lo, hi := p0+i*(p1-p0)/parts, p0+(i+1)*(p1-p0)/parts
-		from := unsafe.Add(t.packed.Ptr(), ((group*t.blocks+block)*t.depth+lo)*t.lanes*size)
+		from := unsafe.Add(t.packed, ((group*t.blocks+block)*t.depth+lo)*t.lanes*size)
 		conv.Ask(t.level, from, 0, 1, (hi-lo)*t.lanes*size)
 	case t.places == 0:
 		lo, hi := i*n/parts, (i+1)*n/parts
@@ -299,7 +320,7 @@ func (t *tiling[T]) compute(stretch, group, b0, b1 int) {
 				c.Weights = to
 				t.pack(to, group, b0+i, p, end)
 			} else {
-				c.Weights = unsafe.Add(t.packed.Ptr(), ((group*t.blocks+b0+i)*t.depth+p)*row)
+				c.Weights = unsafe.Add(t.packed, ((group*t.blocks+b0+i)*t.depth+p)*row)
 			}
 			block, from, to := b0+i+1, p, end // what comes next
 			if block == b1 {

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -16,7 +17,8 @@ type factors struct {
 	m, n, k int
 	a, b, c gemm.Matrix // of the first product
 	bias    unsafe.Pointer
-	serial  bool // use the calling goroutine only
+	packed  *gemm.Packed // b, or nil
+	serial  bool         // use the calling goroutine only
 	then    func(i0, i1, j0, j1 int)
 
 	size   int   // bytes of an element of a factor
@@ -56,7 +58,7 @@ func (f *factors) compute(dtype ir.DType, n int, at locator) {
 type locator func(i int) (a, b, c unsafe.Pointer)
 
 func mul[T number](f *factors, n int, at locator) {
-	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Serial: f.serial, Done: f.then}
+	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k, A: f.a, B: f.b, C: f.c, Bias: f.bias, Packed: f.packed, Serial: f.serial, Done: f.then}
 	if at == nil {
 		p.Run()
 	} else {
@@ -129,6 +131,9 @@ func multiply(c *ir.Call, bias ir.View, then func(i0, i1, j0, j1 int)) error {
 		f.then, then = then, nil
 	}
 	if len(f.batch) == 0 {
+		if y.Ptr == c.In[1].Ptr {
+			f.keep(c.KeptOf(1), dtype)
+		}
 		f.compute(dtype, 1, nil)
 	} else {
 		f.each(dtype)
@@ -141,6 +146,36 @@ func multiply(c *ir.Call, bias ir.View, then func(i0, i1, j0, j1 int)) error {
 		then(0, out.NumElements()/columns, 0, columns)
 	}
 	return nil
+}
+
+// A packing says which matrix of what is kept was packed, and for which kernels.
+type packing struct {
+	b     gemm.Matrix
+	k, n  int
+	dtype ir.DType
+	level simd.Level
+}
+
+// keep has products read the form of b that is packed, where it is kept.
+func (f *factors) keep(kept *ir.Kept, dtype ir.DType) {
+	if kept == nil {
+		return
+	}
+	switch dtype {
+	case ir.Float32:
+		keepPacked[float32](f, kept, dtype)
+	case ir.Float64:
+		keepPacked[float64](f, kept, dtype)
+	}
+}
+
+func keepPacked[T float](f *factors, kept *ir.Kept, dtype ir.DType) {
+	p := gemm.Product[T]{M: f.m, N: f.n, K: f.k}
+	if !p.Packs() {
+		return
+	}
+	key := packing{f.b, f.k, f.n, dtype, simd.Active()}
+	f.packed, _ = kept.Form(key, func() any { return gemm.Pack[T](f.b, f.k, f.n) }).(*gemm.Packed)
 }
 
 // widenWork is how many products of small integers are worth conversions.

@@ -25,9 +25,14 @@ func Get(n int) *Block {
 	if b, ok := classes[class].Get().(*Block); ok {
 		return b
 	}
-	words := make([]uint64, 1<<class/8+8)
+	return &Block{Aligned(1 << class), class}
+}
+
+// Aligned returns n bytes of zeros, at least one, which start at a multiple of 64 bytes.
+func Aligned(n int) unsafe.Pointer {
+	words := make([]uint64, n/8+9)
 	skip := -uintptr(unsafe.Pointer(&words[0])) & 63
-	return &Block{unsafe.Add(unsafe.Pointer(&words[0]), skip), class}
+	return unsafe.Add(unsafe.Pointer(&words[0]), skip)
 }
 
 // Put gives the block back. Its memory must not be used afterwards.
