@@ -7,6 +7,9 @@ import "sync"
 // dropped with it, and another one takes its place when the memory was written. Any
 // goroutine may use it.
 type Kept struct {
+	// Made, unless nil, is called when a form was made: the memory is read less from then on.
+	Made func()
+
 	mu    sync.Mutex
 	forms []*keptForm
 }
@@ -32,7 +35,11 @@ func (k *Kept) Form(key any, make func() any) any {
 	for _, f := range k.forms {
 		if f.key == key {
 			k.mu.Unlock()
-			f.once.Do(func() { f.made = make() })
+			f.once.Do(func() {
+				if f.made = make(); k.Made != nil {
+					k.Made()
+				}
+			})
 			return f.made
 		}
 	}

@@ -4,8 +4,8 @@ import "testing"
 
 // TestKept: a form is made when it is asked for again, once, and keys are told apart.
 func TestKept(t *testing.T) {
-	var k Kept
-	made := 0
+	made, told := 0, 0
+	k := Kept{Made: func() { told++ }}
 	form := func(key any) any { return k.Form(key, func() any { made++; return key }) }
 	for i, want := range []struct {
 		key, form any
@@ -14,6 +14,9 @@ func TestKept(t *testing.T) {
 		if got := form(want.key); got != want.form || made != want.made {
 			t.Errorf("ask %d, for %v: got %v, made %d; want %v, %d", i, want.key, got, made, want.form, want.made)
 		}
+	}
+	if told != made {
+		t.Errorf("told of %d forms, made %d", told, made)
 	}
 	for i := range 2 * mostForms {
 		form([1]int{i})

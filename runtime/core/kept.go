@@ -1,6 +1,8 @@
 package core
 
 import (
+	"unsafe"
+
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
 )
@@ -11,12 +13,19 @@ type keptForms struct {
 	version int64
 }
 
+// A forgetter is what read-only memory is of that need not stay resident.
+type forgetter interface{ ForgetPart(part []byte) }
+
 // keeps returns what is kept beside the storage as it is now.
 func (s *Storage) keeps() *ir.Kept {
 	version := s.version.Load()
 	k := s.kept.Load()
 	if k == nil || k.version != version {
 		k = &keptForms{version: version}
+		if f, ok := s.fixed.(forgetter); ok {
+			part := unsafe.Slice((*byte)(s.block.Host), s.bytes)
+			k.Made = func() { f.ForgetPart(part) }
+		}
 		s.kept.Store(k)
 	}
 	return &k.Kept
@@ -33,7 +42,7 @@ func (rec *Recorded) keeping(s *step) (operands []int) {
 		if r.Buffer < 0 || rec.written[r.Buffer] {
 			continue
 		}
-		if b := &rec.buffers[r.Buffer]; b.Kind == program.Constant && b.storage != nil && b.storage.block.Host != nil && b.Bytes >= leastKept {
+		if b := &rec.buffers[r.Buffer]; (b.Kind == program.Constant || b.Kind == program.State) && b.storage != nil && b.storage.block.Host != nil && b.Bytes >= leastKept {
 			operands = append(operands, j)
 		}
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"runtime"
+	"unsafe"
 )
 
 // A File is the contents of a file. They are never written, and stay as long as the File is
@@ -51,8 +52,21 @@ func Open(f *os.File) (*File, error) {
 func (f *File) Bytes() []byte { return f.data }
 
 // Forget lets the system have the memory that the contents take up until they are used again.
-func (f *File) Forget() {
-	if f.mapped {
-		forget(f.data)
+func (f *File) Forget() { f.ForgetPart(f.data) }
+
+// ForgetPart is Forget of a part of the contents, but for pages that have more than it.
+func (f *File) ForgetPart(part []byte) {
+	if !f.mapped || len(part) == 0 {
+		return
+	}
+	page := uintptr(os.Getpagesize())
+	base, first := unsafe.Pointer(unsafe.SliceData(f.data)), unsafe.Pointer(unsafe.SliceData(part))
+	from := uintptr(first) - uintptr(base) // the contents begin with a page
+	to := from + uintptr(len(part))
+	if to < uintptr(len(f.data)) {
+		to -= to % page
+	}
+	if from = (from + page - 1) / page * page; from < to {
+		forget(f.data[from:to])
 	}
 }

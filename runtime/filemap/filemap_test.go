@@ -33,6 +33,11 @@ func TestOpen(t *testing.T) {
 		if m.Forget(); !bytes.Equal(m.Bytes(), want) {
 			t.Errorf("%d bytes: others after Forget", n)
 		}
+		for _, part := range [][2]int{{0, n}, {n / 3, n / 2}, {n / 2, n}, {n, n}} {
+			if m.ForgetPart(m.Bytes()[part[0]:part[1]]); !bytes.Equal(m.Bytes(), want) {
+				t.Errorf("%d bytes: others after %v were forgotten", n, part)
+			}
+		}
 	}
 	f, err := os.Open(t.TempDir())
 	if err != nil {
