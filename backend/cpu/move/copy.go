@@ -19,19 +19,32 @@ func CopyRows(level simd.Level, dst, src unsafe.Pointer, rows, n, to, from int) 
 		}
 		return
 	}
-	once := max(1, copyOnce/n)
+	once, aheadTo, aheadFrom := max(1, copyOnce/n), ahead(n, to), ahead(n, from)
 	for r := 0; r < rows; r += once {
 		d, s := unsafe.Add(dst, r*to), unsafe.Add(src, r*from)
 		done := 0
 		for ; n-done >= copyOnce+leastCopy; done += copyOnce {
-			f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), 1, copyOnce, 0, 0)
+			f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), 1, copyOnce, 0, 0, aheadBytes, aheadBytes)
 		}
-		f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), min(once, rows-r), n-done, to, from)
+		f(Bytes(unsafe.Add(d, done)), Bytes(unsafe.Add(s, done)), min(once, rows-r), n-done, to, from, aheadTo, aheadFrom)
 	}
 }
 
+// aheadBytes is how many bytes before they are copied memory is asked for: processors do
+// so of themselves only up to the end of a page.
+const aheadBytes = 2048
+
+// ahead returns how far after its bytes a row of n asks for what is copied aheadBytes later:
+// for that of a later row, where rows are short and others' bytes lie between them.
+func ahead(n, step int) int {
+	if step == n || n >= 4*aheadBytes {
+		return aheadBytes
+	}
+	return (aheadBytes + n - 1) / n * step
+}
+
 // Copy copies n bytes. The two must not overlap.
-func Copy(level simd.Level, dst, src unsafe.Pointer, n int) { CopyRows(level, dst, src, 1, n, 0, 0) }
+func Copy(level simd.Level, dst, src unsafe.Pointer, n int) { CopyRows(level, dst, src, 1, n, n, n) }
 
 // copyOnce is how many bytes a call copies, or a little more: the collector waits for it.
 const copyOnce = 64 << 10

@@ -42,7 +42,7 @@ func uncachedAt(level simd.Level) func(dst, src *byte, n int, first, second *byt
 }
 
 // rowCopier returns a level's function that copies rows of leastCopy bytes or more, or nil.
-func rowCopier(level simd.Level) func(dst, src *byte, rows, n, to, from int) {
+func rowCopier(level simd.Level) func(dst, src *byte, rows, n, to, from, aheadTo, aheadFrom int) {
 	switch {
 	case level >= simd.AVX512:
 		return copyRowsAVX512

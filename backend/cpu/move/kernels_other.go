@@ -17,7 +17,9 @@ func squares(simd.Level, int) []square { return nil }
 
 func uncachedAt(simd.Level) func(dst, src *byte, n int, first, second *byte, ahead int) { return nil }
 
-func rowCopier(simd.Level) func(dst, src *byte, rows, n, to, from int) { return nil }
+func rowCopier(simd.Level) func(dst, src *byte, rows, n, to, from, aheadTo, aheadFrom int) {
+	return nil
+}
 
 func filler(simd.Level) func(dst *byte, bits uint64, n int) { return nil }
 

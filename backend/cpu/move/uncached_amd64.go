@@ -14,15 +14,15 @@ func uncachedAVX2(dst *byte, src *byte, n int, first *byte, second *byte, ahead 
 //go:noescape
 func uncachedAVX512(dst *byte, src *byte, n int, first *byte, second *byte, ahead int)
 
-// copyRowsAVX2 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.
+// copyRowsAVX2 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart, and asks for what is aheadTo and aheadFrom bytes after them, which need not be mapped. The two must not overlap.
 //
 //go:noescape
-func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int)
+func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int, aheadTo int, aheadFrom int)
 
-// copyRowsAVX512 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.
+// copyRowsAVX512 copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart, and asks for what is aheadTo and aheadFrom bytes after them, which need not be mapped. The two must not overlap.
 //
 //go:noescape
-func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int)
+func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int, aheadTo int, aheadFrom int)
 
 // prefetchAVX2 asks for the n bytes, at least 1, that are ahead bytes after p. They need not be mapped.
 //

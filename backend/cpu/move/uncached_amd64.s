@@ -58,66 +58,68 @@ loop:
 	VZEROUPPER
 	RET
 
-// func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int)
+// func copyRowsAVX2(dst *byte, src *byte, rows int, n int, to int, from int, aheadTo int, aheadFrom int)
 // Requires: AVX, MMX+
-TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-48
+TEXT ·copyRowsAVX2(SB), NOSPLIT, $0-64
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ rows+16(FP), DX
 	MOVQ n+24(FP), BX
 	MOVQ to+32(FP), SI
 	MOVQ from+40(FP), DI
+	MOVQ aheadTo+48(FP), R8
+	MOVQ aheadFrom+56(FP), R9
 
 row:
-	MOVQ AX, R8
-	MOVQ CX, R9
-	LEAQ -32(AX)(BX*1), R10
-	LEAQ -256(AX)(BX*1), R11
+	MOVQ AX, R10
+	MOVQ CX, R11
+	LEAQ -32(AX)(BX*1), R12
+	LEAQ -256(AX)(BX*1), R13
 	CMPQ BX, $0x00000100
 	JCS  few
 
 several:
-	VMOVUPS    (R9), Y0
-	VMOVUPS    32(R9), Y1
-	VMOVUPS    64(R9), Y2
-	VMOVUPS    96(R9), Y3
-	VMOVUPS    128(R9), Y4
-	VMOVUPS    160(R9), Y5
-	VMOVUPS    192(R9), Y6
-	VMOVUPS    224(R9), Y7
-	PREFETCHT0 2048(R9)
-	PREFETCHT0 2048(R8)
-	PREFETCHT0 2112(R9)
-	PREFETCHT0 2112(R8)
-	PREFETCHT0 2176(R9)
-	PREFETCHT0 2176(R8)
-	PREFETCHT0 2240(R9)
-	PREFETCHT0 2240(R8)
-	VMOVUPS    Y0, (R8)
-	VMOVUPS    Y1, 32(R8)
-	VMOVUPS    Y2, 64(R8)
-	VMOVUPS    Y3, 96(R8)
-	VMOVUPS    Y4, 128(R8)
-	VMOVUPS    Y5, 160(R8)
-	VMOVUPS    Y6, 192(R8)
-	VMOVUPS    Y7, 224(R8)
-	ADDQ       $0x00000100, R9
-	ADDQ       $0x00000100, R8
-	CMPQ       R8, R11
+	VMOVUPS    (R11), Y0
+	VMOVUPS    32(R11), Y1
+	VMOVUPS    64(R11), Y2
+	VMOVUPS    96(R11), Y3
+	VMOVUPS    128(R11), Y4
+	VMOVUPS    160(R11), Y5
+	VMOVUPS    192(R11), Y6
+	VMOVUPS    224(R11), Y7
+	PREFETCHT0 (R11)(R9*1)
+	PREFETCHT0 (R10)(R8*1)
+	PREFETCHT0 64(R11)(R9*1)
+	PREFETCHT0 64(R10)(R8*1)
+	PREFETCHT0 128(R11)(R9*1)
+	PREFETCHT0 128(R10)(R8*1)
+	PREFETCHT0 192(R11)(R9*1)
+	PREFETCHT0 192(R10)(R8*1)
+	VMOVUPS    Y0, (R10)
+	VMOVUPS    Y1, 32(R10)
+	VMOVUPS    Y2, 64(R10)
+	VMOVUPS    Y3, 96(R10)
+	VMOVUPS    Y4, 128(R10)
+	VMOVUPS    Y5, 160(R10)
+	VMOVUPS    Y6, 192(R10)
+	VMOVUPS    Y7, 224(R10)
+	ADDQ       $0x00000100, R11
+	ADDQ       $0x00000100, R10
+	CMPQ       R10, R13
 	JLS        several
 
 few:
-	CMPQ    R8, R10
+	CMPQ    R10, R12
 	JCC     last
-	VMOVUPS (R9), Y0
-	VMOVUPS Y0, (R8)
-	ADDQ    $0x20, R9
-	ADDQ    $0x20, R8
+	VMOVUPS (R11), Y0
+	VMOVUPS Y0, (R10)
+	ADDQ    $0x20, R11
+	ADDQ    $0x20, R10
 	JMP     few
 
 last:
 	VMOVUPS -32(CX)(BX*1), Y0
-	VMOVUPS Y0, (R10)
+	VMOVUPS Y0, (R12)
 	ADDQ    SI, AX
 	ADDQ    DI, CX
 	DECQ    DX
@@ -125,58 +127,60 @@ last:
 	VZEROUPPER
 	RET
 
-// func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int)
+// func copyRowsAVX512(dst *byte, src *byte, rows int, n int, to int, from int, aheadTo int, aheadFrom int)
 // Requires: AVX, AVX512F, MMX+
-TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-48
+TEXT ·copyRowsAVX512(SB), NOSPLIT, $0-64
 	MOVQ dst+0(FP), AX
 	MOVQ src+8(FP), CX
 	MOVQ rows+16(FP), DX
 	MOVQ n+24(FP), BX
 	MOVQ to+32(FP), SI
 	MOVQ from+40(FP), DI
+	MOVQ aheadTo+48(FP), R8
+	MOVQ aheadFrom+56(FP), R9
 
 row:
-	MOVQ AX, R8
-	MOVQ CX, R9
-	LEAQ -64(AX)(BX*1), R10
-	LEAQ -256(AX)(BX*1), R11
+	MOVQ AX, R10
+	MOVQ CX, R11
+	LEAQ -64(AX)(BX*1), R12
+	LEAQ -256(AX)(BX*1), R13
 	CMPQ BX, $0x00000100
 	JCS  few
 
 several:
-	VMOVUPS    (R9), Z0
-	VMOVUPS    64(R9), Z1
-	VMOVUPS    128(R9), Z2
-	VMOVUPS    192(R9), Z3
-	PREFETCHT0 2048(R9)
-	PREFETCHT0 2048(R8)
-	PREFETCHT0 2112(R9)
-	PREFETCHT0 2112(R8)
-	PREFETCHT0 2176(R9)
-	PREFETCHT0 2176(R8)
-	PREFETCHT0 2240(R9)
-	PREFETCHT0 2240(R8)
-	VMOVUPS    Z0, (R8)
-	VMOVUPS    Z1, 64(R8)
-	VMOVUPS    Z2, 128(R8)
-	VMOVUPS    Z3, 192(R8)
-	ADDQ       $0x00000100, R9
-	ADDQ       $0x00000100, R8
-	CMPQ       R8, R11
+	VMOVUPS    (R11), Z0
+	VMOVUPS    64(R11), Z1
+	VMOVUPS    128(R11), Z2
+	VMOVUPS    192(R11), Z3
+	PREFETCHT0 (R11)(R9*1)
+	PREFETCHT0 (R10)(R8*1)
+	PREFETCHT0 64(R11)(R9*1)
+	PREFETCHT0 64(R10)(R8*1)
+	PREFETCHT0 128(R11)(R9*1)
+	PREFETCHT0 128(R10)(R8*1)
+	PREFETCHT0 192(R11)(R9*1)
+	PREFETCHT0 192(R10)(R8*1)
+	VMOVUPS    Z0, (R10)
+	VMOVUPS    Z1, 64(R10)
+	VMOVUPS    Z2, 128(R10)
+	VMOVUPS    Z3, 192(R10)
+	ADDQ       $0x00000100, R11
+	ADDQ       $0x00000100, R10
+	CMPQ       R10, R13
 	JLS        several
 
 few:
-	CMPQ    R8, R10
+	CMPQ    R10, R12
 	JCC     last
-	VMOVUPS (R9), Z0
-	VMOVUPS Z0, (R8)
-	ADDQ    $0x40, R9
-	ADDQ    $0x40, R8
+	VMOVUPS (R11), Z0
+	VMOVUPS Z0, (R10)
+	ADDQ    $0x40, R11
+	ADDQ    $0x40, R10
 	JMP     few
 
 last:
 	VMOVUPS -64(CX)(BX*1), Z0
-	VMOVUPS Z0, (R10)
+	VMOVUPS Z0, (R12)
 	ADDQ    SI, AX
 	ADDQ    DI, CX
 	DECQ    DX

@@ -18,8 +18,8 @@ func uncached(c *build.Context) {
 			"copies n bytes, a multiple of 64, past the caches to dst, which is aligned to 64, and asks for as many that are ahead bytes after first and second. They need not be mapped. Fence must follow.", wide, pastCaches)
 	}
 	for _, wide := range []bool{false, true} {
-		begin(c, "copyRows", "func(dst, src *byte, rows, n, to, from int)",
-			"copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart. The two must not overlap.", wide, copyRows)
+		begin(c, "copyRows", "func(dst, src *byte, rows, n, to, from, aheadTo, aheadFrom int)",
+			"copies rows rows, 1 or more, of n bytes, 64 or more, that begin to and from bytes apart, and asks for what is aheadTo and aheadFrom bytes after them, which need not be mapped. The two must not overlap.", wide, copyRows)
 	}
 	begin(c, "prefetch", "func(p *byte, ahead, n int)",
 		"asks for the n bytes, at least 1, that are ahead bytes after p. They need not be mapped.", false, prefetch)
@@ -76,14 +76,11 @@ func pastCaches(f function) {
 	f.c.JNE(operand.LabelRef("loop"))
 }
 
-// aheadBytes is how many bytes before they are copied memory is asked for: processors do
-// so of themselves only up to the end of a page.
-const aheadBytes = 2048
-
 // copyRows ends each row with a vector that overlaps those before.
 func copyRows(f function) {
 	dst, src, rows, n := f.arg("dst"), f.arg("src"), f.arg("rows"), f.arg("n")
 	to, from := f.arg("to"), f.arg("from")
+	aheadTo, aheadFrom := f.arg("aheadTo"), f.arg("aheadFrom")
 	width, several := 32, 8
 	if f.wide {
 		width, several = 64, 4
@@ -104,8 +101,8 @@ func copyRows(f function) {
 		v = append(v, r)
 	}
 	for i := 0; i < several*width; i += line {
-		f.c.PREFETCHT0(at(s, aheadBytes+i))
-		f.c.PREFETCHT0(at(d, aheadBytes+i))
+		f.c.PREFETCHT0(operand.Mem{Base: s, Index: aheadFrom, Scale: 1, Disp: i})
+		f.c.PREFETCHT0(operand.Mem{Base: d, Index: aheadTo, Scale: 1, Disp: i})
 	}
 	for i, r := range v {
 		f.c.VMOVUPS(r, at(d, i*width))
