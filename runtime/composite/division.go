@@ -16,7 +16,7 @@ const maxParts = 1 << 24
 // of the graph: its gradient is those of the parts side by side, written once, where the
 // gradient that each part has by itself is as large as the tensor.
 type division struct {
-	name    string
+	op      *ir.Op
 	axis    int
 	extents []int     // of the parts along axis
 	raise   alongAxis // gives a part's gradient the axis; nil where parts have it
@@ -24,16 +24,22 @@ type division struct {
 	pad     padWith
 }
 
+// The descriptors of divisions, which no call makes anew.
+var (
+	splitSizesOp = ir.Op{Name: "split_sizes", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassAll, Tags: ir.TagHidden, In: whole, Out: part}
+	splitOp      = ir.Op{Name: "split", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassAll, Tags: ir.TagHidden, In: whole, Out: part}
+	unbindOp     = ir.Op{Name: "unbind", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassAll, Tags: ir.TagHidden, In: whole, Out: part}
+
+	whole = []ir.Operand{{Name: "x"}}
+	part  = []ir.Result{{Name: "out"}}
+)
+
 // apply returns the parts of x, views that cut makes.
 func (d *division) apply(x *core.Tensor, cut func(at, n int) *core.Tensor) []*core.Tensor {
 	if len(d.extents) == 0 {
 		return nil
 	}
-	o := &ir.Op{
-		Name: d.name, Kind: ir.Composition, Switch: -1, DTypes: ir.ClassAll, Tags: ir.TagHidden,
-		In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
-	}
-	return core.Custom(core.Apply{Op: o, In: []*core.Tensor{x}, Backward: d.backward}, func() []*core.Tensor {
+	return core.Custom(core.Apply{Op: d.op, In: []*core.Tensor{x}, Backward: d.backward}, func() []*core.Tensor {
 		out := make([]*core.Tensor, len(d.extents))
 		at := 0
 		for i, n := range d.extents {
@@ -109,7 +115,7 @@ func SplitSizes(cut narrow, cat joinLists, pad padWith, x *core.Tensor, sizes []
 	if have := look(x).Shape()[axis]; total != have {
 		return refuse("split_sizes", fmt.Errorf("%w: extents %v add up to %d, dim %d of %v has %d", ir.ErrShape, sizes, total, dim, look(x).Shape(), have))
 	}
-	d := division{name: "split_sizes", axis: axis, extents: sizes, cat: cat, pad: pad}
+	d := division{op: &splitSizesOp, axis: axis, extents: sizes, cat: cat, pad: pad}
 	return d.apply(x, func(at, n int) *core.Tensor { return cut(x, axis, at, n) })
 }
 
@@ -141,7 +147,7 @@ func Split(cut narrow, cat joinLists, pad padWith, x *core.Tensor, size, dim int
 	for at := 0; at < n || at == 0; at += size {
 		extents = append(extents, min(size, n-at))
 	}
-	d := division{name: "split", axis: axis, extents: extents, cat: cat, pad: pad}
+	d := division{op: &splitOp, axis: axis, extents: extents, cat: cat, pad: pad}
 	return d.apply(x, func(at, n int) *core.Tensor { return cut(x, axis, at, n) })
 }
 
@@ -182,6 +188,6 @@ func Unbind(pick selectAt, raise alongAxis, cat joinLists, pad padWith, x *core.
 	if n > maxParts {
 		return refuse("unbind", fmt.Errorf("%w: %d parts; at most %d are made", ir.ErrShape, n, maxParts))
 	}
-	d := division{name: "unbind", axis: axis, extents: slices.Repeat([]int{1}, n), raise: raise, cat: cat, pad: pad}
+	d := division{op: &unbindOp, axis: axis, extents: slices.Repeat([]int{1}, n), raise: raise, cat: cat, pad: pad}
 	return d.apply(x, func(at, _ int) *core.Tensor { return pick(x, axis, at) })
 }
