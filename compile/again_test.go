@@ -41,10 +41,12 @@ func TestAgainPeak(t *testing.T) {
 		if text := step.Explain(); !strings.Contains(text, "values are computed again and not kept") {
 			t.Errorf("nothing of that in %s", text)
 		}
-		fused := compile.Step(f, compile.State(state...), compile.Streams(1))
-		must(t, fused.Prepare(x))
-		if s := fused.Stats(); s.Again < layers/2 || s.Peak >= kept {
-			t.Errorf("fused: %d values are computed again, %d bytes of %d", s.Again, s.Peak, kept)
+		for streams := range 2 {
+			fused := compile.Step(f, compile.State(state...), compile.Streams(1+streams))
+			must(t, fused.Prepare(x))
+			if s := fused.Stats(); s.Again < layers/2 || s.Peak >= kept {
+				t.Errorf("fused, %d streams: %d values are computed again, %d bytes of %d", 1+streams, s.Again, s.Peak, kept)
+			}
 		}
 	})
 }
@@ -62,7 +64,7 @@ func TestAgainSame(t *testing.T) {
 			}
 			call := f
 			if compiled {
-				step := compile.Step(f, compile.State(model, sgd))
+				step := compile.Step(f, compile.State(model, sgd), compile.Streams(1)) // on several, what is small is kept
 				defer step.Close()
 				call = step.Call
 				defer func() {

@@ -30,8 +30,13 @@ type Again struct {
 //
 // Such a value is made by one element-wise step, whose operands are there later anyway. All
 // that are computed again take a small part of the program's time, as cost tells it, so
-// that small programs stay as they are.
-func (p *Program) Again(pinned func(step int) bool) *Again {
+// that small programs stay as they are. Where the steps are spread over several streams, only
+// memory counts that is used again as soon as it is free.
+func (p *Program) Again(pinned func(step int) bool, streams int) *Again {
+	least := int64(0)
+	if streams > 1 {
+		least = fills
+	}
 	budget := int64(0)
 	for i := range p.Steps {
 		budget += p.cost(i)
@@ -44,7 +49,7 @@ func (p *Program) Again(pinned func(step int) bool) *Again {
 		a.Steps = append(a.Steps, i)
 	}
 	for len(a.Buffers) < mostAgain {
-		buffer, before := a.best(pinned, budget)
+		buffer, before := a.best(pinned, budget, least)
 		if buffer < 0 {
 			break
 		}
@@ -57,9 +62,10 @@ func (p *Program) Again(pinned func(step int) bool) *Again {
 	return a
 }
 
-// best returns the temporary that frees most memory where the program holds most, for the
-// time that it takes, and the step which needs it next; below 0 where there is none.
-func (a *Again) best(pinned func(step int) bool, budget int64) (buffer, before int) {
+// best returns the temporary of least bytes or more that frees most memory where the program
+// holds most, for the time that it takes, and the step which needs it next; below 0 where
+// there is none.
+func (a *Again) best(pinned func(step int) bool, budget, least int64) (buffer, before int) {
 	p := a.Program
 	at, held := p.fullest()
 	users := p.users()
@@ -67,7 +73,7 @@ func (a *Again) best(pinned func(step int) bool, budget int64) (buffer, before i
 	var most float64
 	for b := range p.Buffers {
 		bytes := p.Buffers[b].Bytes
-		if len(users[b]) < 3 || p.Buffers[b].First >= at || p.Buffers[b].Last <= at || bytes*worth < held {
+		if len(users[b]) < 3 || p.Buffers[b].First >= at || p.Buffers[b].Last <= at || bytes*worth < held || bytes < least {
 			continue
 		}
 		n, uses := slices.BinarySearch(users[b], at)

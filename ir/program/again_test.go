@@ -69,7 +69,7 @@ func TestAgain(t *testing.T) {
 		if err := p.Verify(); err != nil {
 			t.Fatal(c.name, err)
 		}
-		a := p.Again(func(i int) bool { return i == c.pinned })
+		a := p.Again(func(i int) bool { return i == c.pinned }, 1+int(c.bytes/large)) // small ones on one stream
 		if (a != nil) != c.again {
 			t.Errorf("%s: done again: %v, want %v", c.name, a != nil, c.again)
 		}
@@ -109,7 +109,7 @@ func TestAgainRandom(t *testing.T) {
 		buffers[last].Kind = program.Result
 		p := program.New(buffers, steps, []program.Ref{{Buffer: last}})
 		pinned := func(i int) bool { return i%5 == 3 }
-		a := p.Again(pinned)
+		a := p.Again(pinned, 1)
 		if a == nil {
 			continue
 		}
@@ -137,6 +137,9 @@ func TestAgainRandom(t *testing.T) {
 		if was, is := p.Peak(p.Place()), a.Program.Peak(a.Program.Place()); is > was {
 			t.Errorf("seed %d: %d bytes, was %d", seed, is, was)
 		}
+	}
+	if small := (&program.Program{}).Again(free, 2); small != nil {
+		t.Error("an empty program computes something again")
 	}
 	if again < 20 {
 		t.Errorf("%d values are computed again; the test sees too few", again)

@@ -384,7 +384,7 @@ func (r *recorder) fused(rec *Recorded) error {
 // again has cheap values be computed again, and returns how many.
 func (r *recorder) again(rec *Recorded) int {
 	p := rec.Program
-	a := p.Again(func(i int) bool { return refused(&r.program[i]) != "" })
+	a := p.Again(func(i int) bool { return refused(&r.program[i]) != "" }, r.spread())
 	if a == nil {
 		return 0
 	}
