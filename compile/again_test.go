@@ -29,7 +29,7 @@ func TestAgainPeak(t *testing.T) {
 	const layers, width, batch = 6, 512, 4096
 	each(t, func(t *testing.T, dev device.Device) {
 		f, state, x := training(t, func() nn.Module { return wide(layers, width) }, []int{batch, width})
-		step := compile.Step(f, compile.State(state...), compile.Unfused(), compile.Streams(1))
+		step := compile.Step(f, compile.State(state...), compile.Unfused(), compile.Recompute(), compile.Streams(1))
 		must(t, step.Prepare(x))
 		s := step.Stats()
 		_, p, l := step.Recorded().Order(func(int) bool { return false })
@@ -42,7 +42,7 @@ func TestAgainPeak(t *testing.T) {
 			t.Errorf("nothing of that in %s", text)
 		}
 		for streams := range 2 {
-			fused := compile.Step(f, compile.State(state...), compile.Streams(1+streams))
+			fused := compile.Step(f, compile.State(state...), compile.Recompute(), compile.Streams(1+streams))
 			must(t, fused.Prepare(x))
 			if s := fused.Stats(); s.Again < layers/2 || s.Peak >= kept {
 				t.Errorf("fused, %d streams: %d values are computed again, %d bytes of %d", 1+streams, s.Again, s.Peak, kept)
@@ -64,7 +64,7 @@ func TestAgainSame(t *testing.T) {
 			}
 			call := f
 			if compiled {
-				step := compile.Step(f, compile.State(model, sgd), compile.Streams(1)) // on several, what is small is kept
+				step := compile.Step(f, compile.State(model, sgd), compile.Recompute(), compile.Streams(1)) // on several, what is small is kept
 				defer step.Close()
 				call = step.Call
 				defer func() {

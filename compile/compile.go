@@ -116,7 +116,7 @@ type Stats struct {
 // Step compiles a function that changes state: a step of training, with backward pass and
 // optimizer. Its results take no part in differentiation.
 //
-// Options: State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Streams, Plans.
+// Options: State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Recompute, Streams, Plans.
 func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, false)
 }
@@ -124,7 +124,7 @@ func Step[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Com
 // Func compiles a function that only computes. Gradients flow through its results, by a
 // program of their own, to arguments and declared tensors.
 //
-// Options: State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Streams, Plans.
+// Options: State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Recompute, Streams, Plans.
 func Func[T Results](f func(x ...tensor.Tensor) (T, error), opts ...Option) *Compiled[T] {
 	return newCompiled(f, opts, true)
 }
@@ -448,7 +448,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	}
 	memory := take(c.o.state)
 	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Relaxed: c.o.relaxed,
-		Later: c.o.background, Streams: c.o.streams}
+		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {

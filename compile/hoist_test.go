@@ -11,7 +11,8 @@ import (
 )
 
 // TestHoisted: what depends on nothing that changes is computed when a function is
-// recorded, and no step of its program; what is returned, written to, drawn or large is.
+// recorded, and no step of its program, and so is what nobody reads; what is returned,
+// written to, drawn or large is one.
 func TestHoisted(t *testing.T) { each(t, testHoisted) }
 
 func testHoisted(t *testing.T, dev device.Device) {
@@ -35,6 +36,13 @@ func testHoisted(t *testing.T, dev device.Device) {
 			return y.MatMul(x)
 		}, map[bool]int{true: 2, false: 3}[dev.Kind != device.KindSim], true}, // where nothing is fused, it is made and then written to
 		{"random numbers", func(x tensor.Tensor) tensor.Tensor { return x.MatMul(tensor.Randn([]int{4, 4})) }, 2, false},
+		{"what nobody reads", func(x tensor.Tensor) tensor.Tensor {
+			y := x.Exp().Sin()
+			_ = y.AddInPlace(x)
+			z := x.MatMul(x)
+			_ = y.CopyFrom(z) // over what nobody has read
+			return z
+		}, 1, true},
 		{"what is large", func(x tensor.Tensor) tensor.Tensor {
 			return x.MatMul(tensor.Ones([]int{4, 1<<16 + 64}))
 		}, 2, true},

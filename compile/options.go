@@ -43,6 +43,11 @@ func Relaxed(on ...bool) Option { return option.Flag("Relaxed", on) }
 // operator until it is there, with the same results. Wait waits for it.
 func Background(on ...bool) Option { return option.Flag("Background", on) }
 
+// Recompute gives up time for memory: large values that one element-wise operator makes of what
+// is there anyway are computed again instead of kept, as long as that takes a small part of the
+// program's time. The bits are the same.
+func Recompute(on ...bool) Option { return option.Flag("Recompute", on) }
+
 // Streams spreads the calls of a graph that do not depend on one another over n streams, 2
 // unless given.
 func Streams(n int) Option { return option.Int("Streams", n) }
@@ -58,6 +63,7 @@ type settings struct {
 	single   bool // calls are given to devices one by one
 	unfused  bool
 	relaxed  bool
+	again    bool // values are computed again for memory
 	// background has fused code be made while calls go on
 	background bool
 	streams    int
@@ -69,10 +75,10 @@ type settings struct {
 func read(r *option.Reader) (settings, error) {
 	s := settings{
 		state: option.Get[[]any](r, "State", nil), captures: r.Flag("Captures", false),
-		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false), relaxed: r.Flag("Relaxed", false), background: r.Flag("Background", false), pad: option.Get[*padding](r, "Pad", nil),
+		single: r.Flag("CallByCall", false), unfused: r.Flag("Unfused", false), relaxed: r.Flag("Relaxed", false), background: r.Flag("Background", false), again: r.Flag("Recompute", false), pad: option.Get[*padding](r, "Pad", nil),
 		keys: option.Get[[]func() any](r, "Key", nil), plans: r.Int("Plans", 16), streams: r.Int("Streams", 2),
 	}
-	if err := r.Err("State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Streams, Plans"); err != nil {
+	if err := r.Err("State, Captures, Key, Pad, CallByCall, Unfused, Relaxed, Background, Recompute, Streams, Plans"); err != nil {
 		return s, fmt.Errorf("compile: %w", err)
 	}
 	if s.plans < 1 {

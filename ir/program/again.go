@@ -9,7 +9,7 @@ import (
 const (
 	// share is what part of a program's time computing values again may take at most: one in
 	// share.
-	share = 50
+	share = 20
 	// worth is what part of the memory that a program holds a value has at least that is
 	// computed again: one in worth.
 	worth = 64

@@ -69,7 +69,7 @@ func TestAgain(t *testing.T) {
 		if err := p.Verify(); err != nil {
 			t.Fatal(c.name, err)
 		}
-		a := p.Again(func(i int) bool { return i == c.pinned }, 1+int(c.bytes/large)) // small ones on one stream
+		a := p.Again(func(i int) bool { return i == c.pinned }, 2)
 		if (a != nil) != c.again {
 			t.Errorf("%s: done again: %v, want %v", c.name, a != nil, c.again)
 		}

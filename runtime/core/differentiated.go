@@ -167,7 +167,7 @@ func (r *recorder) gradientOf(t *Tensor, arg int) *Tensor {
 // returns grads.
 func (s *splitter) split(r *recorder, boundary int, outs, grads []*Tensor) (*Recorded, error) {
 	d := s.d
-	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, relaxed: r.relaxed, later: r.later, grads: map[*gradState]*gradSlot{},
+	back := &recorder{known: r.known, declared: r.declared, names: r.names, captures: r.captures, unfused: r.unfused, relaxed: r.relaxed, later: r.later, recompute: r.recompute, grads: map[*gradState]*gradSlot{},
 		tape: r.tape, program: r.program[boundary:], buffers: slices.Clone(r.buffers)}
 	r.recorded, r.program = r.program, r.program[:boundary:boundary]
 	made, read := touched(r.program, len(r.buffers)), touched(back.program, len(r.buffers))

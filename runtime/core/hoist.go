@@ -26,6 +26,7 @@ type hoister struct {
 
 // hoist runs the steps that depend on nothing but constants, makes constants of what they
 // give, and takes them out of the program. What cannot be run now stays where it is.
+// Element-wise steps whose results nobody reads are taken out, too.
 func (r *recorder) hoist(p *program.Program) (err error) {
 	h := &hoister{r: r, writers: make([]int, len(p.Buffers)), used: make([]bool, len(p.Buffers))}
 	for i := range p.Steps {
@@ -48,8 +49,11 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 			err = h.settle()
 		})
 	})
-	if err != nil || len(h.done) == 0 {
+	if err != nil {
 		return err
+	}
+	if h.unread(p); len(h.done) == 0 {
+		return nil
 	}
 	steps, done := r.program[:0], h.done // which ascends
 	for i := range r.program {
@@ -71,6 +75,35 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 		}
 	}
 	return nil
+}
+
+// unread adds to the steps that are done those that need not be: element-wise ones that write
+// temporaries alone, which nobody reads behind them but such steps.
+func (h *hoister) unread(p *program.Program) {
+	needed := make([]bool, len(p.Buffers))
+	for i := range needed {
+		needed[i] = p.Buffers[i].Kind != program.Temporary
+	}
+	for i := len(p.Steps) - 1; i >= 0; i-- {
+		s := &h.r.program[i]
+		if _, hoisted := slices.BinarySearch(h.done, i); hoisted {
+			continue
+		}
+		needs := s.Action != program.Launch || s.Call.Op.Kind != ir.Elementwise || refused(s) != "" || s.exchange != nil ||
+			slices.ContainsFunc(s.Out, func(r program.Ref) bool { return needed[r.Buffer] })
+		if !needs {
+			at, _ := slices.BinarySearch(h.done, i)
+			h.done = slices.Insert(h.done, at, i)
+			continue
+		}
+		for _, list := range [2][]program.Ref{s.Out, s.In} {
+			for _, r := range list {
+				if r.Buffer >= 0 {
+					needed[r.Buffer] = true
+				}
+			}
+		}
+	}
 }
 
 // renumber has buffers name the steps that are left.

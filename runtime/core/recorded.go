@@ -34,6 +34,8 @@ type RecordOptions struct {
 	Relaxed bool
 	// Later has fused code be made by Finish; until then every operator is a step of its own.
 	Later bool
+	// Recompute has cheap values be computed again where that needs less memory.
+	Recompute bool
 	// Streams is how many streams steps that do not depend on one another are spread over,
 	// where runs are given in one piece.
 	Streams int
@@ -142,7 +144,7 @@ func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 
 // record is Record, and makes two programs where s is given.
 func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
-	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, relaxed: o.Relaxed, later: o.Later && !o.Unfused, streams: o.spread()}
+	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, relaxed: o.Relaxed, later: o.Later && !o.Unfused, recompute: o.Recompute, streams: o.spread()}
 	r.useScratch()
 	for _, d := range o.State {
 		r.declare(d.Tensor, d.Name)
@@ -370,7 +372,9 @@ func (r *recorder) fused(rec *Recorded) error {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
 	}
-	rec.Again = r.again(rec)
+	if r.recompute {
+		rec.Again = r.again(rec)
+	}
 	rec.Fused = r.fuse(rec.Program)
 	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
@@ -446,7 +450,7 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 	rec.Lines() // nobody writes to the program from now on
 	done := &Recorded{Program: rec.Program, results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
 		caller: rec.caller, places: rec.places}
-	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), streams: rec.options.spread()}
+	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), recompute: rec.options.Recompute, streams: rec.options.spread()}
 	if err := r.fused(done); err != nil {
 		return nil, err
 	}

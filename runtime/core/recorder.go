@@ -43,6 +43,7 @@ type recorder struct {
 	unfused   bool // every operator is a step of its own
 	relaxed   bool // kernels may compute otherwise
 	later     bool // until the program is finished
+	recompute bool // cheap values are computed again where that needs less memory
 	streams   int  // that steps are spread over, where they are captured
 	handles   []*Tensor
 	constants []*Tensor
