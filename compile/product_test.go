@@ -240,3 +240,41 @@ func launches(t *testing.T, p *program.Program, driver *gpu.Driver, relaxed bool
 	}
 	return names
 }
+
+// TestThinProducts: products of which one extent is small, which GPUs have kernels for, are
+// right to the rounding of sums in float32, alone, with a bias and with what follows.
+func TestThinProducts(t *testing.T) { each(t, testThinProducts) }
+
+func testThinProducts(t *testing.T, dev device.Device) {
+	if dev.Kind == device.KindSim {
+		t.Skip("it has no such kernels, and takes its time")
+	}
+	wide := func(x tensor.Tensor) tensor.Tensor { return x.ToType(tensor.Float64) }
+	alone := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].MatMul(x[1]), nil }
+	biased := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].MatMul(x[1]).Add(x[2]), nil }
+	followed := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].MatMul(x[1]).Mul(x[3]).Tanh(), nil }
+	for _, s := range [][3]int{{128, 10, 1024}, {10, 1024, 128}, {128, 1024, 10}, {33, 16, 17}, {5, 3, 200}, {1, 7, 515}, {300, 1, 64}, {9, 40, 16}, {16, 33, 256}, {1000, 16, 250}} {
+		m, n, k := s[0], s[1], s[2]
+		for _, transposed := range []bool{false, true} {
+			x := []tensor.Tensor{tensor.Randn([]int{m, k}), tensor.Randn([]int{k, n}), tensor.Randn([]int{n}), tensor.Randn([]int{m, n})}
+			if transposed {
+				x[0], x[1] = tensor.Randn([]int{k, m}).Transpose(0, 1), tensor.Randn([]int{n, k}).Transpose(0, 1)
+			}
+			for i, f := range []func(x ...tensor.Tensor) (tensor.Tensor, error){alone, biased, followed} {
+				c := compile.Func(f)
+				want, err := f(wide(x[0]), wide(x[1]), wide(x[2]), wide(x[3]))
+				must(t, err)
+				for _, call := range []func(x ...tensor.Tensor) (tensor.Tensor, error){f, c.Call} {
+					got, err := call(x...)
+					must(t, err)
+					apart, err := wide(got).Sub(want).Abs().Max().Item()
+					must(t, err)
+					if most := 1e-6 * float64(k); !(apart <= most+1e-5) {
+						t.Errorf("%v, transposed %v, function %d: %v apart, want %v at most", s, transposed, i, apart, most)
+					}
+				}
+				c.Close()
+			}
+		}
+	}
+}

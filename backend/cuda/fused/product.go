@@ -14,8 +14,9 @@ import (
 
 // The names of the kernels of a product: thin_outer and thin_dot of thin.cuh with a region.
 const (
-	outerKernel = module + "_outer"
-	dotKernel   = module + "_dot"
+	outerKernel  = module + "_outer"
+	dotKernel    = module + "_dot"
+	vectorKernel = dotKernel + "_vector"
 )
 
 // Takes reports whether Product's kernel serves a call: a small product of a thin matrix.
@@ -48,7 +49,7 @@ func Product(p *fusion.Product) (*code.Kernels, error) {
 	for _, kernel := range []struct {
 		name, function string
 		threads        int
-	}{{outerKernel, "thin_outer", 256}, {dotKernel, "thin_dot<1>", 128}} {
+	}{{outerKernel, "thin_outer", 256}, {dotKernel, "thin_dot<1>", 128}, {vectorKernel, "thin_dot<4>", 128}} {
 		fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const sinter::Region p) { sinter::%s(p.product, p); }\n", kernel.threads, kernel.name, kernel.function)
 	}
 	return &code.Kernels{Module: module, Symbol: outerKernel, Source: only(b.String()), Launch: k.launch}, nil
@@ -125,7 +126,10 @@ func (k *thinProduct) launch(g code.GPU, c *ir.Call) error {
 	p.Align(8)
 	name := outerKernel
 	size, block := t.Blocks()
-	if t.Dot() {
+	switch dot, vectors := t.Dot(); {
+	case vectors:
+		name = vectorKernel
+	case dot:
 		name = dotKernel
 	}
 	return g.Launch(module, name, size, block, 0, p.Bytes())

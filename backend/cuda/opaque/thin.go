@@ -14,10 +14,11 @@ const (
 	// thinDeep is the most of k that thin_outer takes, whose blocks are few.
 	thinDeep = 256
 
-	thinRows, thinColumns = 8, 128 // of a tile
-	thinSlices            = 8      // of k, at most
-	thinSlice             = 8      // the least of k that a slice has
-	dotRows               = 4      // of a block
+	thinRows, thinColumns = 8, 32 // of a tile
+	thinSlices            = 8     // of k, at most
+	thinSlice             = 2     // the least of k that a slice has
+	dotWarps              = 4     // of a block
+	dotSlice              = 128   // of k, that a warp takes at a time
 )
 
 // A Thin is a product of small matrices of float32 of which one extent is small.
@@ -56,13 +57,19 @@ func (t *Thin) Params(p *driver.Params, sums uint64) {
 	p.Align(8)
 }
 
-// Dot reports whether thin_dot is the kernel for the product, rather than thin_outer.
-func (t *Thin) Dot() bool { return t.dot }
+// Dot reports whether thin_dot is the kernel for the product, rather than thin_outer, and
+// whether it may read vectors.
+func (t *Thin) Dot() (dot, vectors bool) { return t.dot, t.dot && t.vectors() }
 
 // Blocks are the grid and the block of the product's kernel.
 func (t *Thin) Blocks() (size, block [3]int) {
 	if t.dot {
-		return grid(ceil(int64(t.m), dotRows), 1), [3]int{32, dotRows, 1}
+		slices := 1
+		for slices < dotWarps && slices*dotSlice < t.k {
+			slices *= 2
+		}
+		rows := dotWarps / slices
+		return grid(int64(t.m), int64(rows)), [3]int{32, slices, rows}
 	}
 	slices := int(min(thinSlices, ceil(int64(t.k), thinSlice)))
 	return [3]int{int(ceil(int64(t.n), thinColumns)), int(ceil(int64(t.m), thinRows)), 1}, [3]int{32, slices, 1}
