@@ -40,7 +40,7 @@ func Kernels(r *fusion.Region) (*code.Kernels, error) {
 	return &code.Kernels{Module: module, Symbol: module, Source: &files}, nil
 }
 
-// A loop is one of the kernels of elementwise.cuh or several.cuh.
+// A loop is one of the kernels of compact.cuh or several.cuh.
 type loop struct {
 	suffix   string
 	several  bool // results
@@ -88,7 +88,7 @@ func Loop(c *ir.Call) string {
 
 // print prints the source: the functor, and one kernel.
 func print(r *fusion.Region, g *expr.Graph, l *loop) string {
-	header, class := "elementwise", "Elementwise<%s>"
+	header, class := "compact", "Compact<%s>"
 	k := r.Kernel
 	compute := k.Compute.String()
 	if k.Compute == ir.Bool {
