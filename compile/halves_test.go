@@ -65,3 +65,37 @@ func testHalves(t *testing.T, dev device.Device) {
 		}
 	}
 }
+
+// TestScaledProducts: a product times a power of two is one call of cuBLASLt on GPUs, and
+// rounds where eager code does; times another number it is two.
+func TestScaledProducts(t *testing.T) { each(t, testScaledProducts) }
+
+func testScaledProducts(t *testing.T, dev device.Device) {
+	for _, tt := range []struct {
+		dtype  tensor.DType
+		factor float64
+		steps  int // on GPUs
+	}{
+		{tensor.BFloat16, 0.125, 1}, {tensor.BFloat16, 0.3, 2}, {tensor.Float16, 2, 1}, {tensor.Float16, 0.5, 2}, {tensor.Float32, -0.25, 1},
+	} {
+		for _, shape := range [][]int{{128, 64}, {2, 3, 40, 64}} {
+			x := tensor.Randn(shape, tensor.OfType(tt.dtype))
+			f := func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				return x[0].MatMul(x[0].Transpose(-2, -1)).MulScalar(tt.factor), nil
+			}
+			fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
+			for range 3 {
+				got, err := fused.Call(x)
+				must(t, err)
+				want, err := apart.Call(x)
+				must(t, err)
+				sameBits(t, []tensor.Tensor{got}, []tensor.Tensor{want}, fused.Program())
+			}
+			if s := fused.Stats(); dev.Kind == device.KindCUDA && fuses(t, dev, fused.Explain()) && s.Steps != tt.steps {
+				t.Errorf("%s times %v: %d launches, want %d\n%s", tt.dtype, tt.factor, s.Steps, tt.steps, fused.Program())
+			}
+			fused.Close()
+			apart.Close()
+		}
+	}
+}

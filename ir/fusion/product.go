@@ -146,7 +146,7 @@ func (l *planner) product(i int) *productBuilder {
 	c, s := &l.p.Steps[i].Call, &l.p.Steps[i]
 	v, x, y := &c.Out[0], c.In[0].Shape, c.In[1].Shape
 	switch {
-	case len(c.Out) != 1 || c.DType != ir.Float32 && c.DType != ir.Float64 || v.DType != c.DType || !v.IsContiguous(),
+	case len(c.Out) != 1 || c.DType != ir.Float32 && c.DType != ir.Float64 && !short(c.DType) || v.DType != c.DType || !v.IsContiguous(),
 		len(c.Attrs) > 0 || len(x) < 2 || len(y) < 2 || v.NumElements() == 0 || !l.made(s.Out[0]):
 		return nil
 	case len(y) > 2 && !slices.Equal(x[:len(x)-2], y[:max(len(y)-2, 0)]):
@@ -165,7 +165,7 @@ func (b *productBuilder) take(group int) bool {
 	}
 	steps := l.steps[group]
 	for _, i := range steps {
-		if l.info[i] == nil || short(l.p.Steps[i].Call.DType) || l.o.Place(i) != l.o.Place(b.step) {
+		if l.info[i] == nil || short(l.p.Steps[i].Call.DType) != short(b.shape.of.DType) || l.o.Place(i) != l.o.Place(b.step) {
 			return false
 		}
 	}

@@ -41,7 +41,16 @@ func MatMulAdd(g library.GPU, x, y, d ir.View, tf32 bool, sums ir.Sums) error {
 	if err != nil {
 		return err
 	}
-	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, sums, true})
+	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, sums, true, 1})
+}
+
+// MatMulScaled enqueues d = factor * (x @ y), as MatMul does; the result is rounded once.
+func MatMulScaled(g library.GPU, x, y, d ir.View, factor float64, tf32 bool, sums ir.Sums) error {
+	dev, err := deviceOf(g.API(), g.Device())
+	if err != nil {
+		return err
+	}
+	return dev.enqueue(g, x, y, d, ir.View{}, kind{x.DType, d.DType, epilogueNone, tf32, sums, false, factor})
 }
 
 // MatMulSums enqueues d = x @ y, of matrices, as MatMul does, and writes the sums of factor 0
@@ -52,7 +61,7 @@ func MatMulSums(g library.GPU, x, y, d, sums ir.View, factor int, tf32 bool, how
 	if err != nil {
 		return err
 	}
-	return dev.sums(g, x, y, d, sums, factor, kind{x.DType, d.DType, epilogueNone, tf32, how, false})
+	return dev.sums(g, x, y, d, sums, factor, kind{x.DType, d.DType, epilogueNone, tf32, how, false, 1})
 }
 
 func (dev *device) sums(g library.GPU, x, y, d, sums ir.View, factor int, of kind) error {
@@ -77,7 +86,7 @@ func (dev *device) sums(g library.GPU, x, y, d, sums ir.View, factor int, of kin
 
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
 func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation, tf32 bool, sums ir.Sums) error {
-	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, sums, false})
+	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, sums, false, 1})
 }
 
 func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error {
@@ -174,7 +183,8 @@ type kind struct {
 	epilogue uint32
 	tf32     bool
 	sums     ir.Sums
-	add      bool // to what is there
+	add      bool    // to what is there
+	factor   float64 // of the product, before anything is added
 }
 
 // loop enqueues p: the axis with most places is the library's batch, and each
@@ -200,7 +210,7 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k k
 // run enqueues one call of the library.
 func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 	k := key{
-		dtype: of.dtype, result: of.result, epilogue: of.epilogue, add: of.add,
+		dtype: of.dtype, result: of.result, epilogue: of.epilogue, add: of.add, factor: of.factor,
 		m: geo.m, n: geo.n, k: geo.k,
 		lda: geo.lda, ldb: geo.ldb, ldd: geo.ldd,
 		batch: geo.batch, sa: geo.sa, sb: geo.sb, sd: geo.sd,

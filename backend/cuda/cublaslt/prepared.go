@@ -25,7 +25,8 @@ type key struct {
 	compute        int32    // the library's cublasComputeType_t
 	reductions     uint32
 	epilogue       uint32
-	add            bool // to what is there
+	add            bool    // to what is there
+	factor         float64 // of the product
 	m, n, k        int
 	lda, ldb, ldd  int
 	batch          int
@@ -212,6 +213,16 @@ func (d *device) describe(p *prepared, k *key) error {
 	defer c.Free()
 	kind, one := k.scale()
 	p.alpha = one
+	if k.factor != 1 {
+		switch kind {
+		case real32:
+			*(*float32)(unsafe.Pointer(&p.alpha)) = float32(k.factor)
+		case real64:
+			p.alpha[0] = k.factor
+		default:
+			return fmt.Errorf("%w: a factor of products of %v", ErrUnsupported, k.dtype)
+		}
+	}
 	if k.add {
 		p.beta = one
 	}

@@ -108,7 +108,7 @@ func TestFakeAdd(t *testing.T) {
 		add  bool
 		want []complex128
 	}{{true, []complex128{8, 11, 16, 23}}, {true, []complex128{15, 21, 31, 45}}, {false, []complex128{7, 10, 15, 22}}, {true, []complex128{14, 20, 30, 44}}} {
-		must(t, f.enqueue(g, x, x, d, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, c.add}))
+		must(t, f.enqueue(g, x, x, d, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, c.add, 1}))
 		if diff := cmp.Diff(c.want, g.Values(d)); diff != "" {
 			t.Errorf("product %d, add %t (-want +got):\n%s", i, c.add, diff)
 		}
@@ -117,7 +117,7 @@ func TestFakeAdd(t *testing.T) {
 		t.Errorf("the heuristics were asked %d times, want 2", got)
 	}
 	gaps := g.Tensor(ir.Float32, make([]complex128, 8), []int{2, 2}, []int{4, 2})
-	if err := f.enqueue(g, x, x, gaps, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, true}); !errors.Is(err, ErrUnsupported) {
+	if err := f.enqueue(g, x, x, gaps, ir.View{}, kind{ir.Float32, ir.Float32, epilogueNone, false, ir.Sums{}, true, 1}); !errors.Is(err, ErrUnsupported) {
 		t.Errorf("to a result that the library has no layout for: %v", err)
 	}
 }

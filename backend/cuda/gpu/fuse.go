@@ -80,5 +80,5 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 // TakesProduct reports whether a library computes a product with what is with it, or it is
 // small.
 func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool {
-	return opaque.Product(p) != nil || fused.Takes(p, c)
+	return opaque.TakesProduct(p, c) || fused.Takes(p, c)
 }

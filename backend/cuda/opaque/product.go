@@ -1,7 +1,10 @@
 package opaque
 
 import (
+	"math"
 	"slices"
+	"strings"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/cublaslt"
@@ -21,16 +24,34 @@ type runner interface {
 func Product(p *fusion.Product) code.Launch {
 	f := &fusedProduct{p}
 	switch {
-	case p.Of.DType != ir.Float32:
-		return nil
 	case p.After == nil:
-		if p.Sums != nil && len(p.Of.In) == 2 && isSum(p.Sums) {
+		if p.Sums != nil && p.Of.DType == ir.Float32 && len(p.Of.In) == 2 && isSum(p.Sums) {
 			return f.sums
 		}
+	case p.Sums == nil && !p.Raw && len(p.Of.In) == 2 && isScaling(p.After):
+		return f.scaled
+	case p.Of.DType != ir.Float32:
+		return nil
 	case p.Relaxed && p.Sums == nil && !p.Raw && len(p.Of.In) == 3 && isReLU(p.After):
 		return f.relu
 	}
 	return nil
+}
+
+// TakesProduct reports whether Product's launch serves a call. The library multiplies a
+// product before it is rounded: by powers of two, of which no bit is lost then or later, or
+// by any number where that may round otherwise.
+func TakesProduct(p *fusion.Product, c *ir.Call) bool {
+	if Product(p) == nil {
+		return false
+	}
+	if p.After == nil || p.Relaxed || !isScaling(p.After) {
+		return true
+	}
+	factor := c.Scalars[0].Float()
+	half, _ := math.Frexp(factor)
+	// What is small in float16 is often subnormal.
+	return math.Abs(half) == 0.5 && (p.Of.DType != ir.Float16 || math.Abs(factor) >= 1)
 }
 
 // A fusedProduct launches a product and what is computed with it.
@@ -64,6 +85,32 @@ func (f *fusedProduct) relu(g code.GPU, c *ir.Call) error {
 	return g.(runner).Run(&ir.Call{Kernel: k, Space: c.Space, In: []ir.View{c.Out[0]}, Out: []ir.View{c.Out[0]}, Flat: true})
 }
 
+// scaled computes a product times a number.
+func (f *fusedProduct) scaled(g code.GPU, c *ir.Call) error {
+	own := f.product(c, c.Out[0])
+	x, y := own.In[0], own.In[1]
+	if _, small := ThinOf(x, y); !small && x.NumElements() > 0 {
+		if l, ok := onLibrary(g); ok {
+			err := cublaslt.MatMulScaled(l, x, y, own.Out[0], c.Scalars[0].Float(), c.Precision.MatmulTF32, c.Precision.Sums)
+			if err == nil || !noCUBLASLt.covered(err) {
+				return err
+			}
+		}
+	}
+	g.Ahead()
+	if err := MatMul(g, own); err != nil {
+		return err
+	}
+	only, factor := &f.After.Members[0], c.Scalars[0].Float()
+	in := make([]ir.View, len(only.In))
+	for i, from := range only.In {
+		if in[i] = c.Out[0]; from.Value < 0 {
+			in[i] = ir.View{Ptr: unsafe.Pointer(&factor), DType: ir.Float64, Shape: c.Space, Strides: make([]int, len(c.Space))}
+		}
+	}
+	return g.(runner).Run(&ir.Call{Kernel: only.Kernel, Space: c.Space, In: in, Out: c.Out[:1]})
+}
+
 // sums computes a product, and the sums of a factor along the axis that it sums over.
 func (f *fusedProduct) sums(g code.GPU, c *ir.Call) error {
 	own := f.product(c, c.Out[0])
@@ -87,6 +134,23 @@ func (f *fusedProduct) sums(g code.GPU, c *ir.Call) error {
 	out.Shape, out.Strides = slices.Clone(x.Shape), []int{0, 0}
 	out.Shape[axis], out.Strides[1-axis] = 1, 1
 	return g.(runner).Run(&ir.Call{Kernel: f.Sums, Space: x.Shape, Axes: []int{axis}, In: []ir.View{x}, Out: []ir.View{out}, Scalars: c.Scalars, Attrs: c.Attrs})
+}
+
+// isScaling reports whether a region is one operand times its one number.
+func isScaling(r *fusion.Region) bool {
+	g, err := r.Graph()
+	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 || len(g.Env.Params) != 1 {
+		return false
+	}
+	v := g.Roots[0]
+	if v.Op == expr.OpCall && strings.HasPrefix(v.Name, "rounded_") {
+		v = v.Args[0]
+	}
+	if v.Name != "mul" || len(v.Args) != 2 || v.Args[0].Op != expr.OpName || v.Args[1].Op != expr.OpName {
+		return false
+	}
+	names := []string{v.Args[0].Name, v.Args[1].Name}
+	return slices.Contains(names, g.Env.Operands[0].Name) && slices.Contains(names, g.Env.Params[0].Name)
 }
 
 // isReLU reports whether a region of one operand is where(x <= 0, 0, x) of one operator.
