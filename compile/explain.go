@@ -34,7 +34,8 @@ func (c *Compiled[T]) Explain() string {
 	if s.Again > 0 {
 		fmt.Fprintf(&out, "; %d values are computed again and not kept", s.Again)
 	}
-	fmt.Fprintf(&out, "\n%d steps:\n", s.Steps)
+	moved, least := p.Bytes()
+	fmt.Fprintf(&out, "\n%d steps, which move %d bytes; what they are given and give is %d:\n", s.Steps, moved, least)
 	switch {
 	case s.OneByOne != "":
 		fmt.Fprintf(&out, "  given to devices call by call: %s\n", s.OneByOne)
@@ -62,6 +63,10 @@ func explainFused(out *strings.Builder, f *core.Fused) {
 	for i := range f.Regions {
 		r := &f.Regions[i]
 		fmt.Fprintf(out, "one kernel of %s, of %s: moves %d bytes, one by one %d\n", strings.Join(r.Ops, ", "), strings.Join(r.Lines(), ", "), r.Bytes, r.Eager)
+	}
+	for i := range f.Direct {
+		r := &f.Direct[i]
+		fmt.Fprintf(out, "no kernel of %s, of %s: %s, which saves %d bytes\n", r.Ops[0], strings.Join(r.Lines(), ", "), r.Why, r.Eager)
 	}
 	for i := range f.Alone {
 		r := &f.Alone[i]

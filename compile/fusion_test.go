@@ -61,6 +61,11 @@ func testChain(t *testing.T, dev device.Device) {
 		if n := len(f.Recorded().Steps); n != 7 {
 			t.Errorf("%v: %d operators were recorded, want 7", shapes, n)
 		}
+		moved, least := f.Program().Bytes()
+		before, same := f.Recorded().Bytes()
+		if fuses(t, dev, explained) && moved != least || before <= same {
+			t.Errorf("%v: moves %d bytes of %d, before that %d of %d", shapes, moved, least, before, same)
+		}
 		f.Close()
 	}
 }
@@ -74,7 +79,7 @@ func TestExplained(t *testing.T) {
 	})
 	_, err := f.Call(tensor.Ones([]int{64, 3}))
 	must(t, err)
-	for _, want := range []string{"one kernel of exp, add, of ", "fusion_test.go:", "moves 1536 bytes, one by one 3840", "neg by itself, of "} {
+	for _, want := range []string{"one kernel of exp, add, of ", "fusion_test.go:", "moves 1536 bytes, one by one 3840", "3 steps, which move 3456 bytes; what they are given and give is 1152:", "neg by itself, of "} {
 		if got := f.Explain(); !strings.Contains(got, want) {
 			t.Errorf("it lacks %q:\n%s", want, got)
 		}

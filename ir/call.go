@@ -22,6 +22,17 @@ func (v View) NumElements() int { return NumElements(v.Shape) }
 // IsContiguous reports whether v is row-major without gaps.
 func (v View) IsContiguous() bool { return IsContiguous(v.Shape, v.Strides) }
 
+// Bytes returns how many bytes of memory v names: elements that are repeated count once.
+func (v View) Bytes() int64 {
+	n := int64(v.DType.Size())
+	for i, d := range v.Shape {
+		if v.Strides[i] != 0 || d == 0 {
+			n *= int64(d)
+		}
+	}
+	return n
+}
+
 // A Call is one launch: a kernel, the iteration space and the operands.
 //
 // Elementwise: every view has shape Space; operands are expanded with stride 0.

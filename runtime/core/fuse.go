@@ -16,6 +16,7 @@ type Fused struct {
 	Before  *program.Program // as it was recorded
 	Regions []FusedRegion    // in the order in which they run
 	Alone   []FusedRegion    // element-wise launches that run by themselves
+	Direct  []FusedRegion    // launches that are left out, as others write what they give
 }
 
 // A FusedRegion is one kernel and what it stands for.
@@ -91,6 +92,27 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 	return f
 }
 
+// direct has steps write their results where others would only copy them, and takes those
+// out of the program.
+func (r *recorder) direct(p *program.Program) []FusedRegion {
+	steps, gone := fusion.Direct(p, func(i int) string { return refused(&r.program[i]) })
+	if len(gone) == 0 {
+		return nil
+	}
+	var list []FusedRegion
+	out := make([]int, len(gone))
+	for k, g := range gone {
+		without := r.told([]int{g.Step}, 0)
+		without.Why = p.Steps[g.By].Name() + " writes its result"
+		list, out[k] = append(list, without), g.Step
+	}
+	for i := range steps {
+		r.program[i].Step = steps[i]
+	}
+	r.without(out)
+	return list
+}
+
 // code gives an operator that stands for several the code of the device that step i runs on.
 func (r *recorder) code(i int, op *ir.Op, fuse func(f device.Fuser, dev int) (ir.Code, error)) error {
 	s := &r.program[i]
@@ -146,13 +168,7 @@ func (r *recorder) told(steps []int, bytes int64) FusedRegion {
 func bytesOf(c *ir.Call) int64 {
 	n := int64(0)
 	for _, v := range slices.Concat(c.Out, c.In) {
-		elements := int64(1)
-		for i, d := range v.Shape {
-			if v.Strides[i] != 0 {
-				elements *= int64(d)
-			}
-		}
-		n += elements * int64(v.DType.Size())
+		n += v.Bytes()
 	}
 	return n
 }

@@ -55,19 +55,9 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 	if h.unread(p); len(h.done) == 0 {
 		return nil
 	}
-	steps, done := r.program[:0], h.done // which ascends
+	r.without(h.done)
 	for i := range r.program {
-		if len(done) > 0 && done[0] == i {
-			done = done[1:]
-		} else {
-			steps = append(steps, r.program[i])
-		}
-	}
-	r.program = steps
-	h.renumber()
-	for i := range steps { // whose versions the other program keeps
-		s := &steps[i]
-		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In)
+		s := &r.program[i]
 		for j := range s.In {
 			if slices.Contains(h.made, s.In[j].Buffer) {
 				s.In[j].Version = 0
@@ -106,17 +96,31 @@ func (h *hoister) unread(p *program.Program) {
 	}
 }
 
-// renumber has buffers name the steps that are left.
-func (h *hoister) renumber() {
+// without takes steps out of the program, which are ascending numbers, and has buffers name
+// those that are left.
+func (r *recorder) without(gone []int) {
+	steps, rest := r.program[:0], gone
+	for i := range r.program {
+		if len(rest) > 0 && rest[0] == i {
+			rest = rest[1:]
+		} else {
+			steps = append(steps, r.program[i])
+		}
+	}
+	r.program = steps
 	left := func(step int) int { // of those before step
-		n, _ := slices.BinarySearch(h.done, step)
+		n, _ := slices.BinarySearch(gone, step)
 		return step - n
 	}
-	for i := range h.r.buffers {
-		b := &h.r.buffers[i]
+	for i := range r.buffers {
+		b := &r.buffers[i]
 		if b.Made = left(b.Made); b.Released >= 0 { // below 0 where an eager run keeps it
 			b.Released = left(b.Released)
 		}
+	}
+	for i := range steps { // whose versions the other program keeps
+		s := &steps[i]
+		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In)
 	}
 }
 

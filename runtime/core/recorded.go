@@ -361,6 +361,7 @@ func (r *recorder) spread() int {
 // fused makes one step of several.
 func (r *recorder) fused(rec *Recorded) error {
 	before, recorded := rec.Program, len(r.program)
+	var direct []FusedRegion
 	if r.recorded == nil {
 		r.recorded = r.program
 	}
@@ -371,11 +372,16 @@ func (r *recorder) fused(rec *Recorded) error {
 		if len(r.program) < recorded {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
+		direct = r.direct(rec.Program)
+		if len(direct) > 0 {
+			rec.Program = r.value(slices.Clone(rec.places))
+		}
 	}
 	if r.recompute {
 		rec.Again = r.again(rec)
 	}
 	rec.Fused = r.fuse(rec.Program)
+	rec.Fused.Direct = direct
 	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
