@@ -16,7 +16,7 @@ import (
 )
 
 // BenchmarkPerceptron measures a step of training of a perceptron in eager code, as programs
-// unfused, fused and relaxed, on GPUs with TF32 too, and on the processor the step's matrix
+// unfused, fused and relaxed, and with Adam, on GPUs with TF32 too, and on the processor the step's matrix
 // products alone.
 func BenchmarkPerceptron(b *testing.B) {
 	for _, dev := range devices() {
@@ -37,16 +37,20 @@ func BenchmarkPerceptron(b *testing.B) {
 }
 
 func benchmarkPerceptron(b *testing.B, dev device.Device, name string) {
-	for _, way := range []string{"eager", "unfused", "fused", "relaxed"} {
+	for _, way := range []string{"eager", "unfused", "fused", "relaxed", "adam"} {
 		model := perceptrons.Perceptron(784, 1024, 1024, 10)
 		must(b, nn.To(model, dev))
-		sgd, err := optim.NewSGD(nn.Parameters(model), 0.01)
+		var update optim.Optimizer
+		var err error
+		if update, err = optim.NewSGD(nn.Parameters(model), 0.01); way == "adam" {
+			update, err = optim.NewAdam(nn.Parameters(model), 0.001)
+		}
 		must(b, err)
 		call := func(x ...tensor.Tensor) (tensor.Tensor, error) {
-			return optim.Minimize(sgd, func() tensor.Tensor { return model.Forward(x[0]).CrossEntropy(x[1]) })
+			return optim.Minimize(update, func() tensor.Tensor { return model.Forward(x[0]).CrossEntropy(x[1]) })
 		}
-		if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil, "relaxed": {compile.Relaxed()}}[way]; compiled {
-			call = compile.Step(call, append(opts, compile.State(model, sgd))...).Call
+		if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil, "relaxed": {compile.Relaxed()}, "adam": nil}[way]; compiled {
+			call = compile.Step(call, append(opts, compile.State(model, update))...).Call
 		}
 		x, y := tensor.Randn([]int{128, 784}, tensor.On(dev)), tensor.Randint([]int{128}, 0, 10, tensor.On(dev))
 		b.Run(name+"/"+way, func(b *testing.B) {
