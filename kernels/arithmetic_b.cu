@@ -162,20 +162,27 @@ SINTER_ELEMENTWISE(floor_divide_bfloat16, FloorDivideFn<float32>, bfloat16, bflo
 SINTER_ELEMENTWISE(floor_divide_float32, FloorDivideFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(floor_divide_float64, FloorDivideFn<float64>, float64, float64, float64)
 
-// Fmax: where(x >= y || isnan(y), x, y)
-template <class T> struct FmaxFn {
+// FmaxBool: where(x >= y || isnan(y), x, y)
+template <class T> struct FmaxBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T y) const { return (((x || (!y)) || false) ? x : y); }
+};
+
+// FmaxUint8: where(x >= y || isnan(y), x, y)
+template <class T> struct FmaxUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return (((x >= y) || sinter::isnan(y)) ? x : y); }
 };
-SINTER_ELEMENTWISE(fmax_uint8, FmaxFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(fmax_int8, FmaxFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(fmax_int16, FmaxFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(fmax_int32, FmaxFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(fmax_int64, FmaxFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(fmax_float16, FmaxFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(fmax_bfloat16, FmaxFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(fmax_float32, FmaxFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(fmax_float64, FmaxFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(fmax_bool, FmaxBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(fmax_uint8, FmaxUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(fmax_int8, FmaxUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(fmax_int16, FmaxUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(fmax_int32, FmaxUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(fmax_int64, FmaxUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(fmax_float16, FmaxUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(fmax_bfloat16, FmaxUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(fmax_float32, FmaxUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(fmax_float64, FmaxUint8Fn<float64>, float64, float64, float64)
 
 // FmaxGradX: where(x >= y || isnan(y), dy, 0)
 template <class T> struct FmaxGradXFn {
@@ -197,20 +204,27 @@ SINTER_ELEMENTWISE(fmax_grad_y_bfloat16, FmaxGradYFn<float32>, bfloat16, bfloat1
 SINTER_ELEMENTWISE(fmax_grad_y_float32, FmaxGradYFn<float32>, float32, float32, float32, float32)
 SINTER_ELEMENTWISE(fmax_grad_y_float64, FmaxGradYFn<float64>, float64, float64, float64, float64)
 
-// Fmin: where(x <= y || isnan(y), x, y)
-template <class T> struct FminFn {
+// FminBool: where(x <= y || isnan(y), x, y)
+template <class T> struct FminBoolFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN bool operator()(long long index, T x, T y) const { return ((((!x) || y) || false) ? x : y); }
+};
+
+// FminUint8: where(x <= y || isnan(y), x, y)
+template <class T> struct FminUint8Fn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x, T y) const { return (((x <= y) || sinter::isnan(y)) ? x : y); }
 };
-SINTER_ELEMENTWISE(fmin_uint8, FminFn<uint8>, uint8, uint8, uint8)
-SINTER_ELEMENTWISE(fmin_int8, FminFn<int8>, int8, int8, int8)
-SINTER_ELEMENTWISE(fmin_int16, FminFn<int16>, int16, int16, int16)
-SINTER_ELEMENTWISE(fmin_int32, FminFn<int32>, int32, int32, int32)
-SINTER_ELEMENTWISE(fmin_int64, FminFn<int64>, int64, int64, int64)
-SINTER_ELEMENTWISE(fmin_float16, FminFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(fmin_bfloat16, FminFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(fmin_float32, FminFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(fmin_float64, FminFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(fmin_bool, FminBoolFn<bool>, bool, bool, bool)
+SINTER_ELEMENTWISE(fmin_uint8, FminUint8Fn<uint8>, uint8, uint8, uint8)
+SINTER_ELEMENTWISE(fmin_int8, FminUint8Fn<int8>, int8, int8, int8)
+SINTER_ELEMENTWISE(fmin_int16, FminUint8Fn<int16>, int16, int16, int16)
+SINTER_ELEMENTWISE(fmin_int32, FminUint8Fn<int32>, int32, int32, int32)
+SINTER_ELEMENTWISE(fmin_int64, FminUint8Fn<int64>, int64, int64, int64)
+SINTER_ELEMENTWISE(fmin_float16, FminUint8Fn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(fmin_bfloat16, FminUint8Fn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(fmin_float32, FminUint8Fn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(fmin_float64, FminUint8Fn<float64>, float64, float64, float64)
 
 // FminGradX: where(x <= y || isnan(y), dy, 0)
 template <class T> struct FminGradXFn {

@@ -349,6 +349,18 @@ var FloorDivide = vector.Code{
 	Vectors: floorDivideVectors,
 }
 
+// fmaxBool: where(x >= y || isnan(y), x, y)
+func fmaxBool(x, y bool) bool {
+	return num.Where(x || !y || false, x, y)
+}
+
+func fmaxBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = fmaxBool(x[i], y[i])
+	}
+}
+
 // fmaxInt: where(x >= y || isnan(y), x, y)
 func fmaxInt[T num.Int](x, y T) T {
 	return num.Where(x >= y || num.IIsNaN(y), x, y)
@@ -376,7 +388,7 @@ func fmaxFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 // Fmax holds the loops of fmax, by variant and compute dtype.
 var Fmax = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
+		{ir.Bool: fmaxBoolLoop, ir.Uint8: fmaxIntLoop[uint8], ir.Int8: fmaxIntLoop[int8], ir.Int16: fmaxIntLoop[int16], ir.Int32: fmaxIntLoop[int32], ir.Int64: fmaxIntLoop[int64], ir.Float32: fmaxFloatLoop[float32], ir.Float64: fmaxFloatLoop[float64]},
 	},
 	Vectors: fmaxVectors,
 }
@@ -421,6 +433,18 @@ var FmaxGradY = vector.Code{
 	Vectors: fmaxGradYVectors,
 }
 
+// fminBool: where(x <= y || isnan(y), x, y)
+func fminBool(x, y bool) bool {
+	return num.Where(!x || y || false, x, y)
+}
+
+func fminBoolLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x, y := unsafe.Slice((*bool)(p[0]), n), unsafe.Slice((*bool)(p[1]), n), unsafe.Slice((*bool)(p[2]), n)
+	for i := range out {
+		out[i] = fminBool(x[i], y[i])
+	}
+}
+
 // fminInt: where(x <= y || isnan(y), x, y)
 func fminInt[T num.Int](x, y T) T {
 	return num.Where(x <= y || num.IIsNaN(y), x, y)
@@ -448,7 +472,7 @@ func fminFloatLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int6
 // Fmin holds the loops of fmin, by variant and compute dtype.
 var Fmin = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
+		{ir.Bool: fminBoolLoop, ir.Uint8: fminIntLoop[uint8], ir.Int8: fminIntLoop[int8], ir.Int16: fminIntLoop[int16], ir.Int32: fminIntLoop[int32], ir.Int64: fminIntLoop[int64], ir.Float32: fminFloatLoop[float32], ir.Float64: fminFloatLoop[float64]},
 	},
 	Vectors: fminVectors,
 }
@@ -543,24 +567,4 @@ var FmodGradY = vector.Code{
 		{ir.Float32: fmodGradYLoop[float32], ir.Float64: fmodGradYLoop[float64]},
 	},
 	Vectors: fmodGradYVectors,
-}
-
-// frac: x - trunc(x)
-func frac[T num.Float](x T) T {
-	return x - num.Trunc(x)
-}
-
-func fracLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
-	for i := range out {
-		out[i] = frac(x[i])
-	}
-}
-
-// Frac holds the loops of frac, by variant and compute dtype.
-var Frac = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
-	},
-	Vectors: fracVectors,
 }

@@ -9,6 +9,26 @@ import (
 	"unsafe"
 )
 
+// frac: x - trunc(x)
+func frac[T num.Float](x T) T {
+	return x - num.Trunc(x)
+}
+
+func fracLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
+	for i := range out {
+		out[i] = frac(x[i])
+	}
+}
+
+// Frac holds the loops of frac, by variant and compute dtype.
+var Frac = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: fracLoop[float32], ir.Float64: fracLoop[float64]},
+	},
+	Vectors: fracVectors,
+}
+
 // hypot: hypot(x, y)
 func hypot[T num.Float](x, y T) T {
 	return num.Hypot(x, y)

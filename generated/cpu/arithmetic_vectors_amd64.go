@@ -497,6 +497,7 @@ var floorDivideVectors = []vector.Loop{
 }
 
 var fmaxVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: fmaxBoolAVX2, AVX512: fmaxBoolAVX512},
 	{Variant: 0, DType: ir.Uint8, AVX2: fmaxUint8AVX2, AVX512: fmaxUint8AVX512},
 	{Variant: 0, DType: ir.Int8, AVX2: fmaxInt8AVX2, AVX512: fmaxInt8AVX512},
 	{Variant: 0, DType: ir.Int16, AVX2: fmaxInt16AVX2, AVX512: fmaxInt16AVX512},
@@ -517,6 +518,7 @@ var fmaxGradYVectors = []vector.Loop{
 }
 
 var fminVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Bool, AVX2: fminBoolAVX2, AVX512: fminBoolAVX512},
 	{Variant: 0, DType: ir.Uint8, AVX2: fminUint8AVX2, AVX512: fminUint8AVX512},
 	{Variant: 0, DType: ir.Int8, AVX2: fminInt8AVX2, AVX512: fminInt8AVX512},
 	{Variant: 0, DType: ir.Int16, AVX2: fminInt16AVX2, AVX512: fminInt16AVX512},

@@ -521,3 +521,24 @@ var FloatLogsumexp = vector.Code{Parts: &vector.Parts{
 	Merge:  &FloatLogsumexpMerge,
 	Finish: &FloatLogsumexpFinish,
 }}
+
+// logsumexpGrad: g*where(top == Inf, where(x == Inf, NaN, 0), s)
+func logsumexpGrad[T num.Float](g, s, x, top T) T {
+	return g * num.Where(top == num.Inf[T](1), num.Where(x == num.Inf[T](1), num.NaN[T](), 0), s)
+}
+
+func logsumexpGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, sValue, x, top := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n)
+	for i := range out {
+		out[i] = logsumexpGrad(g[i], sValue[i], x[i], top[i])
+	}
+}
+
+// LogsumexpGrad holds the loops of logsumexp_grad, by variant and compute
+// dtype.
+var LogsumexpGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: logsumexpGradLoop[float32], ir.Float64: logsumexpGradLoop[float64]},
+	},
+	Vectors: logsumexpGradVectors,
+}

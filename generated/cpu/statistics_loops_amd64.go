@@ -225,3 +225,15 @@ func floatLogsumexpFinishFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, i
 
 //go:noescape
 func floatLogsumexpFinishFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

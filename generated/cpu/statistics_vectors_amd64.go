@@ -98,3 +98,8 @@ var floatLogsumexpFinishVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: floatLogsumexpFinishFloat32AVX2, AVX512: floatLogsumexpFinishFloat32AVX512},
 	{Variant: 0, DType: ir.Float64, AVX2: floatLogsumexpFinishFloat64AVX2, AVX512: floatLogsumexpFinishFloat64AVX512},
 }
+
+var logsumexpGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: logsumexpGradFloat32AVX2, AVX512: logsumexpGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: logsumexpGradFloat64AVX2, AVX512: logsumexpGradFloat64AVX512},
+}

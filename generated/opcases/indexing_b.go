@@ -25,6 +25,21 @@ var scatterBaseCase = optest.Operator{
 	Grad: []bool{true, false},
 }
 
+var scatterExtremeGradCase = optest.Operator{
+	Op:     ops.ScatterExtremeGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.ScatterExtremeGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.In[3], a.In[4], a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 2}, {2, 2}, {2, 2}, {1, 2}, {1, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "domain(1, 1)", "domain(1, 1)", "index(2)", "domain(1, 1)"}},
+	},
+	Grad: []bool{false, false, false, false, false},
+}
+
 var scatterMeanCase = optest.Operator{
 	Op:     ops.ScatterMeanOp(),
 	Schema: "ops.yaml",
@@ -115,21 +130,6 @@ var scatterReduceCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(ops.ReduceAmax), ir.BoolValue(true)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
 		}},
 	},
-}
-
-var scatterSharesCase = optest.Operator{
-	Op:     ops.ScatterSharesOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return optest.Results(ops.ScatterShares(a.In[0], a.In[1], int(a.Attrs[0].Int), a.In[2], a.In[3], a.Attrs[1].Int != 0))
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 2}, {2, 2}, {1, 2}, {1, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"domain(1, 1)", "domain(1, 1)", "index(2)", "domain(1, 1)"}},
-	},
-	Grad: []bool{false, false, false, false},
 }
 
 var stopGradientCase = optest.Operator{

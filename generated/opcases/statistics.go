@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var aminmaxCase = optest.Operator{
@@ -66,7 +67,24 @@ var floatLogsumexpCase = optest.Operator{
 		{Shapes: [][]int{{3, 2000}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
 		{Shapes: [][]int{{0, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}},
 	},
-	Grad: []bool{true},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var logsumexpGradCase = optest.Operator{
+	Op:     ops.LogsumexpGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogsumexpGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
+	},
+	Domain: [2]float64{0.5, 2},
+	ULP:    1,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(1)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(math.NaN()), ir.IntScalar(1), ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(math.NaN()), ir.FloatScalar(math.Inf(1)), ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+	},
+	Grad: []bool{true, true, true, true},
 }
 
 var vecdotCase = optest.Operator{

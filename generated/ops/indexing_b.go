@@ -598,25 +598,25 @@ func scatterAmaxBackward(grad *core.Grad) {
 }
 
 func scatterAmaxGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
+	src := grad.In(2)
+	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
-	return ScatterBase(Mul(dy, dx1), dim, index, includeSelf)
+	dx1, _ := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+	return ScatterBase(dx1, dim, index, includeSelf)
 }
 
 func scatterAmaxGradSrc(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
+	src := grad.In(2)
+	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(Gather(dy, dim, index), dsrc1)
+	_, dsrc1 := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+	return dsrc1
 }

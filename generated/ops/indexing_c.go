@@ -57,27 +57,27 @@ func scatterAminBackward(grad *core.Grad) {
 }
 
 func scatterAminGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
+	src := grad.In(2)
+	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterShares(x, out, dim, index, src, includeSelf)
-	return ScatterBase(Mul(dy, dx1), dim, index, includeSelf)
+	dx1, _ := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+	return ScatterBase(dx1, dim, index, includeSelf)
 }
 
 func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	index := grad.In(1)
-	src := core.Wide(grad.In(2))
-	out := core.Wide(grad.Out(0))
+	src := grad.In(2)
+	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterShares(x, out, dim, index, src, includeSelf)
-	return Mul(Gather(dy, dim, index), dsrc1)
+	_, dsrc1 := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+	return dsrc1
 }
 
 var scatterBaseOp = ir.Op{
@@ -116,6 +116,51 @@ func scatterBaseCompose(x *core.Tensor, dim int, index *core.Tensor, includeSelf
 		return x
 	}
 	return Scatter(x, dim, index, core.ScalarTensor(ir.BoolScalar(false)))
+}
+
+var scatterExtremeGradOp = ir.Op{
+	Name:    "scatter_extreme_grad",
+	Doc:     "returns the gradients of scatter_amax or scatter_amin by x and src, from the gradient g of the result y.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "y"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dsrc"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic | ir.TagHidden,
+}
+
+// ScatterExtremeGradOp returns the descriptor of scatter_extreme_grad, which
+// must not be changed.
+func ScatterExtremeGradOp() *ir.Op {
+	return &scatterExtremeGradOp
+}
+
+// ScatterExtremeGrad returns the gradients of scatter_amax or scatter_amin by
+// x and src, from the gradient g of the result y.
+func ScatterExtremeGrad(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (dx, dsrc *core.Tensor) {
+	in := []*core.Tensor{g, x, y, index, src}
+	if t := core.Refused(&scatterExtremeGradOp, in...); t != nil {
+		return t, t
+	}
+	if to, narrow := core.Narrow(&scatterExtremeGradOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(ScatterExtremeGrad(core.Wide(g), core.Wide(x), core.Wide(y), dim, index, core.Wide(src), includeSelf)), to)
+		})
+		core.Composed(&scatterExtremeGradOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	dx, dsrc = scatterExtremeGradCompose(g, x, y, dim, index, src, includeSelf)
+	core.Composed(&scatterExtremeGradOp, in, dx, dsrc)
+	return dx, dsrc
+}
+
+func scatterExtremeGradCompose(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
+	mine := ScatterBase(ToType(Eq(x, y), g.DType()), dim, index, includeSelf)
+	best := ToType(Eq(src, Gather(y, dim, index)), g.DType())
+	each := Div(g, ScatterAdd(mine, dim, index, best))
+	return Mul(mine, each), Mul(best, Gather(each, dim, index))
 }
 
 var scatterMeanOp = ir.Op{
@@ -389,46 +434,6 @@ func scatterReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, redu
 // its shape and device.
 func ScatterReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) error {
 	return core.CopyOut(dst, &scatterReduceOp, ScatterReduce(x, dim, index, src, reduce, includeSelf))
-}
-
-var scatterSharesOp = ir.Op{
-	Name:    "scatter_shares",
-	Doc:     "returns what part of the gradient of y, the result of scatter_amax or scatter_amin, goes to each element of x and of src.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dsrc"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagNondeterministic | ir.TagHidden,
-}
-
-// ScatterSharesOp returns the descriptor of scatter_shares, which must not be
-// changed.
-func ScatterSharesOp() *ir.Op {
-	return &scatterSharesOp
-}
-
-// ScatterShares returns what part of the gradient of y, the result of
-// scatter_amax or scatter_amin, goes to each element of x and of src.
-func ScatterShares(x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (dx, dsrc *core.Tensor) {
-	in := []*core.Tensor{x, y, index, src}
-	if t := core.Refused(&scatterSharesOp, in...); t != nil {
-		return t, t
-	}
-	core.NoGrad(func() {
-		dx, dsrc = scatterSharesCompose(x, y, dim, index, src, includeSelf)
-	})
-	core.Composed(&scatterSharesOp, in, dx, dsrc)
-	return dx, dsrc
-}
-
-func scatterSharesCompose(x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
-	mine := ScatterBase(ToType(Eq(x, y), x.DType()), dim, index, includeSelf)
-	best := ToType(Eq(src, Gather(y, dim, index)), x.DType())
-	n := ScatterAdd(mine, dim, index, best)
-	return Div(mine, n), Div(best, Gather(n, dim, index))
 }
 
 var stopGradientOp = ir.Op{

@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var aminmaxOp = ir.Op{
@@ -160,7 +161,7 @@ func FloatLogsumexp(x *core.Tensor, dim []int, keepDim bool) *core.Tensor {
 		Dims:     dim,
 		KeepDim:  keepDim,
 		Backward: floatLogsumexpBackward,
-		Save:     core.SaveIn(0),
+		Save:     core.SaveIn(0) | core.SaveOut(0),
 	})
 }
 
@@ -172,12 +173,71 @@ func floatLogsumexpBackward(grad *core.Grad) {
 func floatLogsumexpGradX(grad *core.Grad) *core.Tensor {
 	dy := core.Wide(grad.Dy(0))
 	x := core.Wide(grad.In(0))
+	out := core.Wide(grad.Out(0))
 	dim := grad.Attr(0).Ints
 	d := Reshape(dy, shapes.KeptShape(grad.InShape(0), dim))
+	top := Reshape(out, shapes.KeptShape(grad.InShape(0), dim))
 	if len(dim) == 1 {
-		return Mul(d, Softmax(x, dim[0], ir.Invalid))
+		return LogsumexpGrad(d, Softmax(x, dim[0], ir.Invalid), x, top)
 	}
-	return Mul(d, Exp(Sub(x, FloatLogsumexp(x, dim, true))))
+	return Mul(d, Exp(Sub(x, top)))
+}
+
+var logsumexpGradOp = ir.Op{
+	Name:    "logsumexp_grad",
+	Doc:     "returns the gradient of float_logsumexp from that of its result top, with softmax s of x.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "s"}, {Name: "x"}, {Name: "top"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g*where(top == Inf, where(x == Inf, NaN, 0), s)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogsumexpGrad}, {For: "cuda", Of: &code.Kernels{Module: "statistics", Symbol: "logsumexp_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogsumexpGradOp returns the descriptor of logsumexp_grad, which must not be
+// changed.
+func LogsumexpGradOp() *ir.Op {
+	return &logsumexpGradOp
+}
+
+// LogsumexpGrad returns the gradient of float_logsumexp from that of its
+// result top, with softmax s of x.
+func LogsumexpGrad(g, s, x, top *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logsumexpGradOp,
+		Backward: logsumexpGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	}, g, s, x, top)
+}
+
+// logsumexpGradBackward is the gradient of logsumexp_grad.
+func logsumexpGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	top := grad.In(3)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		top := grad.WideSpread(0, top)
+		s := grad.WideSpread(0, grad.In(1))
+		x := grad.WideSpread(0, grad.In(2))
+		grad.Set(0, fit(grad, 0, LogsumexpGrad(dy, s, x, top)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		top := grad.WideSpread(1, top)
+		g := grad.WideSpread(1, grad.In(0))
+		grad.Set(1, fit(grad, 1, Where(Eq(top, number(math.Inf(1))), core.ScalarTensor(ir.IntScalar(0)), Mul(dy, g))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, Zeros(grad.InShape(2), core.PlacementLike(dy))))
+	}
+	if grad.Needs(3) {
+		grad.Set(3, fit(grad, 3, Zeros(grad.InShape(3), core.PlacementLike(dy))))
+	}
 }
 
 var vecdotOp = ir.Op{

@@ -505,8 +505,8 @@ func (x Tensor) FloorDivideScalarInPlace(y Scalar) error {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
-// Errors: bool and complex operands, shapes that do not broadcast.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func Fmax(x, y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
@@ -514,8 +514,8 @@ func Fmax(x, y Tensor) Tensor {
 // Fmax returns the larger of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
-// Errors: bool and complex operands, shapes that do not broadcast.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Fmax(y Tensor) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), y.Handle()))
 }
@@ -529,7 +529,7 @@ func (x Tensor) FmaxInPlace(y Tensor) error {
 // FmaxScalar is Fmax where y is a number, which does not widen the other
 // operands' dtype within its category.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
 // operands.
 func FmaxScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
@@ -538,7 +538,7 @@ func FmaxScalar(x Tensor, y Scalar) Tensor {
 // FmaxScalar is Fmax where y is a number, which does not widen the other
 // operands' dtype within its category.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
 // operands.
 func (x Tensor) FmaxScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmax(x.Handle(), number(ops.FmaxOp(), y)))
@@ -553,8 +553,8 @@ func (x Tensor) FmaxScalarInPlace(y Scalar) error {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
-// Errors: bool and complex operands, shapes that do not broadcast.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func Fmin(x, y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }
@@ -562,8 +562,8 @@ func Fmin(x, y Tensor) Tensor {
 // Fmin returns the smaller of x and y, element by element, and the other one
 // where one is NaN.
 //
-// Dtypes: int, float. Shape: that to which x and y broadcast. Gradient: x, y.
-// Errors: bool and complex operands, shapes that do not broadcast.
+// Dtypes: bool, int, float. Shape: that to which x and y broadcast. Gradient:
+// x, y. Errors: complex operands, shapes that do not broadcast.
 func (x Tensor) Fmin(y Tensor) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), y.Handle()))
 }
@@ -577,7 +577,7 @@ func (x Tensor) FminInPlace(y Tensor) error {
 // FminScalar is Fmin where y is a number, which does not widen the other
 // operands' dtype within its category.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
 // operands.
 func FminScalar(x Tensor, y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))
@@ -586,7 +586,7 @@ func FminScalar(x Tensor, y Scalar) Tensor {
 // FminScalar is Fmin where y is a number, which does not widen the other
 // operands' dtype within its category.
 //
-// Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
+// Dtypes: bool, int, float. Shape: that of x. Gradient: x. Errors: complex
 // operands.
 func (x Tensor) FminScalar(y Scalar) Tensor {
 	return Wrap(ops.Fmin(x.Handle(), number(ops.FminOp(), y)))

@@ -37,8 +37,8 @@ func CLog10[T Complex](x T) T { return T(clog10(complex128(x))) }
 func CLog1p[T Complex](x T) T { return T(clog1p(complex128(x))) }
 
 // CPow returns a^b. A power of 0 is 1 for b of 0, 0 where the real part of b is positive
-// and infinite where it is negative; it is NaN where only the imaginary part is not 0, is
-// infinite, or a part is NaN.
+// and infinite where it is negative. It is NaN where there is no limit: where the real part
+// is 0 or NaN, or where only the imaginary part is infinite.
 func CPow[T Complex](a, b T) T {
 	if a == 0 {
 		return T(powOfZero(complex128(b)))
@@ -50,12 +50,14 @@ func powOfZero(b complex128) complex128 {
 	switch re, im := real(b), imag(b); {
 	case b == 0:
 		return 1
-	case re == 0 || math.IsNaN(re) || math.IsNaN(im) || math.IsInf(im, 0):
+	case re == 0 || math.IsNaN(re) || math.IsInf(im, 0) && !math.IsInf(re, 0):
 		return complex(math.NaN(), math.NaN())
 	case re > 0:
 		return 0
 	case im == 0:
 		return complex(math.Inf(1), 0)
+	case math.IsNaN(im):
+		return complex(math.Inf(1), im)
 	}
 	return complex(math.Inf(1), math.Inf(1))
 }

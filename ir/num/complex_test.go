@@ -92,7 +92,8 @@ func TestPowersOfZero(t *testing.T) {
 	for _, c := range []struct{ b, want complex128 }{
 		{0, 1}, {1, 0}, {2 - 3i, 0}, {complex(inf, 1), 0},
 		{-1, complex(inf, 0)}, {-1 + 1i, complex(inf, inf)},
-		{1i, complex(nan, nan)}, {-1i, complex(nan, nan)}, {complex(1, inf), complex(nan, nan)}, {complex(1, nan), complex(nan, nan)},
+		{1i, complex(nan, nan)}, {-1i, complex(nan, nan)}, {complex(0, nan), complex(nan, nan)}, {complex(1, inf), complex(nan, nan)},
+		{complex(1, nan), 0}, {complex(inf, inf), 0}, {complex(inf, nan), 0}, {complex(-1, nan), complex(inf, nan)}, {complex(-inf, inf), complex(inf, inf)},
 		{complex(nan, 0), complex(nan, nan)}, {complex(nan, inf), complex(nan, nan)}, {complex(nan, -inf), complex(nan, nan)},
 	} {
 		for _, zero := range []complex128{0, complex(math.Copysign(0, -1), 0)} {

@@ -70,7 +70,7 @@ func runScan(c *ir.Call) error {
 
 // lines scans the lines at kept positions [lo, hi), each by itself.
 func (s *scan) lines(lo, hi int) {
-	buf := tile.Borrow(3)
+	buf := tile.Borrow(7)
 	defer buf.Return()
 	acc := buf.Buffer(2).Ptr()
 	run := tile.Size
@@ -93,7 +93,7 @@ func (s *scan) lines(lo, hi int) {
 			res := s.out.TargetAt(to, i, n, buf.Buffer(1))
 			x := s.x.LoadFrom(from, i, n, buf.Buffer(0))
 			if t != nil {
-				s.runs(t, i, n, res, acc, x)
+				s.runs(t, i, n, res, acc, x, buf)
 			} else {
 				s.loops.Prefix(n, res, acc, x, s.scalars)
 			}
@@ -103,15 +103,53 @@ func (s *scan) lines(lo, hi int) {
 }
 
 // runs scans n elements of one line from place i on. Calls begin where a run does.
-func (s *scan) runs(t *tally, i, n int, out, acc, x unsafe.Pointer) {
+func (s *scan) runs(t *tally, i, n int, out, acc, x unsafe.Pointer, buf *tile.Scratch) {
 	size, outSize := s.compute.Size(), s.loops.Out.Size()
-	for at := 0; at < n; at += scanRun {
+	at := 0
+	for ; n-at >= sideBySide*scanRun; at += sideBySide * scanRun {
+		s.together(t, unsafe.Add(out, at*outSize), unsafe.Add(x, at*size), i+at+sideBySide*scanRun < s.length, buf)
+	}
+	for ; at < n; at += scanRun {
 		m := min(scanRun, n-at)
 		s.loops.Run(m, unsafe.Add(out, at*outSize), acc, t.before(), unsafe.Add(x, at*size), s.scalars)
 		if i+at+m < s.length {
 			t.end(1, acc)
 			s.loops.Init(1, acc, s.scalars)
 		}
+	}
+}
+
+// sideBySide is how many runs of a line are scanned at once, an element of each after the
+// other: loops over many accumulators have assembly, and one accumulator waits for itself.
+const sideBySide = tile.Size / scanRun
+
+// together scans the elements of so many runs. All are combined in the order in which runs
+// combines them. more says that elements follow.
+func (s *scan) together(t *tally, out, x unsafe.Pointer, more bool, buf *tile.Scratch) {
+	const n = sideBySide
+	size, outSize, accSize := s.compute.Size(), s.loops.Out.Size(), s.loops.Acc.Size()
+	prefixes, acc, row := buf.Buffer(3).Ptr(), buf.Buffer(4).Ptr(), buf.Buffer(5).Ptr()
+	res := buf.Buffer(6).Ptr()
+	load, store := convert.Between(s.compute, s.compute), convert.Between(s.loops.Out, s.loops.Out)
+	s.loops.Init(n, acc, s.scalars)
+	for j := range scanRun {
+		load(n, row, 1, unsafe.Add(x, j*size), scanRun)
+		s.loops.Rows(n, acc, row, s.scalars)
+		t.copy(n, unsafe.Add(prefixes, j*n*accSize), acc)
+	}
+	before := row // of each run
+	for k := range n {
+		t.copy(1, unsafe.Add(before, k*accSize), t.before())
+		if more || k < n-1 {
+			t.end(1, unsafe.Add(acc, k*accSize))
+		}
+	}
+	whole := acc
+	for j := range scanRun {
+		t.copy(n, whole, before)
+		s.loops.Merge(n, whole, unsafe.Add(prefixes, j*n*accSize), s.scalars)
+		s.loops.Finish(n, res, whole, s.scalars, 0)
+		store(n, unsafe.Add(out, j*outSize), scanRun, res, 1)
 	}
 }
 

@@ -135,12 +135,12 @@ func complexPow(args ...Complex) Complex {
 	}
 	if a.Re.IsZero() && a.Im.IsZero() {
 		switch {
-		case b.Re.IsZero() || b.Re.IsNaN() || b.Im.IsNaN() || b.Im.IsInf():
+		case b.Re.IsZero() || b.Re.IsNaN() || b.Im.IsInf() && !b.Re.IsInf():
 			return Complex{NaN(), NaN()}
 		case !b.Re.Signbit():
 			return Complex{}
-		case b.Im.IsZero():
-			return Complex{Re: Inf(false)}
+		case b.Im.IsZero() || b.Im.IsNaN():
+			return Complex{Inf(false), b.Im}
 		}
 		return Complex{Inf(false), Inf(false)}
 	}

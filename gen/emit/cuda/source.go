@@ -82,7 +82,7 @@ func module(u *unit.Unit, op *schema.Op) string {
 func (e *emitter) kernelSources() {
 	for _, g := range e.Groups {
 		for _, part := range e.cudaParts(g) {
-			src := "// " + e.Target.Header() + "\n\n" + cudaIncludes(part.ops) + "\nnamespace sinter {\n" + part.text + "\n}  // namespace sinter\n"
+			src := "// " + e.Target.Header() + "\n\n" + cudaIncludes(part.ops, part.text) + "\nnamespace sinter {\n" + part.text + "\n}  // namespace sinter\n"
 			e.Add(path.Join(e.KernelDir, part.module+".cu"), []byte(src))
 		}
 	}
@@ -108,12 +108,16 @@ func header(op *schema.Op) string {
 	return "scan"
 }
 
-// cudaIncludes prints the loop templates that the operators' kernels are made of.
-func cudaIncludes(ops []*schema.Op) (out string) {
+// cudaIncludes prints the loop templates that the operators' kernels are made of, and what
+// their text needs beside them.
+func cudaIncludes(ops []*schema.Op, text string) (out string) {
 	for _, h := range headers {
 		if slices.ContainsFunc(ops, func(op *schema.Op) bool { return header(op) == h }) {
 			out += "#include \"" + h + ".cuh\"\n"
 		}
+	}
+	if strings.Contains(text, cpp.ComplexPower+"(") {
+		out += "#include \"power.cuh\"\n"
 	}
 	return out
 }
