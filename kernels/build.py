@@ -155,10 +155,11 @@ def slim(ptx):
 
     Labels and parameters belong to their function: without its number or name in theirs they
     are the same in all functions. The version is the oldest driver's, which the code needs
-    nothing newer than; NVRTC writes its own.
+    nothing newer than, without the hints that later versions have; NVRTC writes its own.
     """
     ptx = re.sub(rb"^\.version .*$", b".version " + SETTINGS["ptx"].encode(), ptx, count=1, flags=re.MULTILINE)
     ptx = re.sub(rb"//[^\n]*", b"", ptx)
+    ptx = re.sub(rb'\.pragma "used_bytes_mask [^"]*";', b"", ptx)
     ptx = re.sub(rb"\n\s+", b"\n", ptx)
     ptx = re.sub(rb"\$L__BB\d+_", b"$L", ptx)
     return re.sub(rb"\b\w+_param_(\d+)\b", rb"p\1", ptx)

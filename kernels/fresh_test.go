@@ -232,6 +232,7 @@ var newer = regexp.MustCompile(`\b(?:(?:min|max)(?:\.ftz)?(?:\.NaN|\.xorsign)|(?
 // TestPTX: what is compiled ahead for any device has no instruction that the oldest lacks.
 // Drivers refuse the whole module for one, on new devices too, and no test here runs it.
 func TestPTX(t *testing.T) {
+	pragma := regexp.MustCompile(`\.pragma "\w+`)
 	all := kernels.Standard()
 	for _, source := range glob(t, "*.cu") {
 		ptx, err := all.PTX(strings.TrimSuffix(source, ".cu"))
@@ -240,6 +241,12 @@ func TestPTX(t *testing.T) {
 		}
 		if !bytes.Contains(ptx, []byte(".target sm_75")) {
 			t.Errorf("%s: PTX is not for sm_75, which is what newer stands for", source)
+		}
+		for _, found := range pragma.FindAll(ptx, -1) {
+			if !bytes.HasSuffix(found, []byte("nounroll")) {
+				t.Errorf("%s: %s in PTX of version 8.0, whose only hint is nounroll", source, found)
+				break
+			}
 		}
 		for word := range words(ptx) {
 			if found := newer.FindString(word); found != "" {
