@@ -255,14 +255,15 @@ func (l *loader) compose(e *entry, n *yaml.Node) {
 
 // kernel reads the functions that do the work of an opaque operator, by kind of device. A
 // kind that is not Required may be missing: the operator is then an error on it, or its
-// parts stand for it.
+// parts stand for it. With parts, only the reference needs one.
 func (l *loader) kernel(e *entry, n *yaml.Node) {
 	keys := l.known(n, "kernel", append(slices.Clip(Kinds), "writes")...)
+	_, parts := e.keys["parts"]
 	e.op.Kernel = map[string]GoRef{}
 	for _, kind := range Kinds {
 		if f, ok := keys[kind]; ok {
 			e.op.Kernel[kind], _ = l.goRef(f.val, "kernel: "+kind)
-		} else if n.Kind == yaml.MappingNode && slices.Contains(Required, kind) {
+		} else if n.Kind == yaml.MappingNode && slices.Contains(Required, kind) && (!parts || kind == "ref") {
 			l.errorf(l.pos(n), "kernel: key %s is missing: want pkg.Func", kind)
 		}
 	}

@@ -491,6 +491,8 @@ var Cases = []optest.Operator{
 	smoothedLossCase,
 	softmaxCase,
 	softmaxGradCase,
+	softmaxPullCase,
+	softmaxPullPartsCase,
 	softminCase,
 	softplusCase,
 	softshrinkCase,

@@ -209,10 +209,10 @@ func SoftmaxOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
 
 // softmaxBackward is the gradient of softmax.
 func softmaxBackward(grad *core.Grad) {
-	dy := core.Wide(grad.Dy(0))
-	out := core.Wide(grad.Out(0))
+	dy := grad.Dy(0)
+	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, SoftmaxGrad(dy, out, Sum(Mul(dy, out), []int{dim}, true, ir.Invalid))))
+	grad.Set(0, fit(grad, 0, SoftmaxPull(dy, out, dim)))
 }
 
 var softmaxGradOp = ir.Op{
@@ -326,6 +326,110 @@ func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &softmaxGradGradYOp,
 	}, dy, g, s)
+}
+
+var softmaxPullOp = ir.Op{
+	Name:    "softmax_pull",
+	Doc:     "returns the gradient of softmax from that of its result, g, and the result y, by a kernel that holds a row.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SoftmaxPull}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// SoftmaxPullOp returns the descriptor of softmax_pull, which must not be
+// changed.
+func SoftmaxPullOp() *ir.Op {
+	return &softmaxPullOp
+}
+
+// SoftmaxPull returns the gradient of softmax from that of its result, g, and
+// the result y, by a kernel that holds a row.
+func SoftmaxPull(g, y *core.Tensor, dim int) *core.Tensor {
+	if core.InParts(&softmaxPullOp, nil, g, y) {
+		return SoftmaxPullParts(g, y, dim)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &softmaxPullOp,
+		In:    []*core.Tensor{g, y},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SoftmaxPullShape(g.Shape(), y.Shape(), dim))
+		},
+		Backward: softmaxPullBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// softmaxPullBackward is the gradient of softmax_pull.
+func softmaxPullBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		dy := grad.Dy(0)
+		y := grad.In(1)
+		dim := int(grad.Attr(0).Int)
+		grad.Set(0, fit(grad, 0, SoftmaxPull(dy, y, dim)))
+	}
+	if grad.Needs(1) {
+		grad.Set(1, fit(grad, 1, softmaxPullGradY(grad)))
+	}
+}
+
+func softmaxPullGradY(grad *core.Grad) *core.Tensor {
+	dy := core.Wide(grad.Dy(0))
+	g := core.Wide(grad.In(0))
+	y := core.Wide(grad.In(1))
+	dim := int(grad.Attr(0).Int)
+	d := []int{dim}
+	return Sub(Mul(dy, Sub(g, Sum(Mul(g, y), d, true, ir.Invalid))), Mul(g, Sum(Mul(dy, y), d, true, ir.Invalid)))
+}
+
+var softmaxPullPartsOp = ir.Op{
+	Name:    "softmax_pull_parts",
+	Doc:     "is softmax_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SoftmaxPullPartsOp returns the descriptor of softmax_pull_parts, which must
+// not be changed.
+func SoftmaxPullPartsOp() *ir.Op {
+	return &softmaxPullPartsOp
+}
+
+// SoftmaxPullParts is softmax_pull as a composition.
+func SoftmaxPullParts(g, y *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, y}
+	if t := core.Refused(&softmaxPullPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&softmaxPullPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SoftmaxPullParts(core.Wide(g), core.Wide(y), dim), to)
+		})
+		core.Composed(&softmaxPullPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return softmaxPullPartsCompose(g, y, dim)
+	})
+	core.Composed(&softmaxPullPartsOp, in, out)
+	return out
+}
+
+func softmaxPullPartsCompose(g, y *core.Tensor, dim int) *core.Tensor {
+	return SoftmaxGrad(g, y, Sum(Mul(g, y), []int{dim}, true, ir.Invalid))
 }
 
 var softminOp = ir.Op{

@@ -635,6 +635,8 @@ func Descriptors() []*ir.Op {
 		&softmaxGradOp,
 		&softmaxGradGradSOp,
 		&softmaxGradGradYOp,
+		&softmaxPullOp,
+		&softmaxPullPartsOp,
 		&softminOp,
 		&softplusOp,
 		&softplusGradXOp,

@@ -52,6 +52,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.RMSNormAffineOp():           refopaque.RMSNorm,
 		ops.RMSNormStatsOp():            refopaque.RMSNorm,
 		ops.SoftmaxOp():                 refopaque.Softmax,
+		ops.SoftmaxPullOp():             refopaque.SoftmaxPull,
 		ops.AvgPoolOp():                 refopaque.AvgPool,
 		ops.AvgPoolGradOp():             refopaque.AvgPoolGrad,
 		ops.MaxPoolOp():                 refopaque.MaxPool,

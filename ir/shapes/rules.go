@@ -39,6 +39,7 @@ var Rules = map[string]any{
 	"norm_stats":              NormStatsShape,
 	"norm_affine":             NormAffineShape,
 	"norm_pull":               NormPullShape,
+	"softmax_pull":            SoftmaxPullShape,
 	"channel_norm":            ChannelNormShape,
 	"channel_norm_grad":       ChannelNormGradShape,
 	"convolution":             ConvolutionShape,
@@ -313,6 +314,14 @@ func NormPullShape(g, x, mean, rstd, dMean, dRstd []int, axes int) ([]int, error
 		}
 	}
 	return x, nil
+}
+
+// SoftmaxPullShape returns y, which is the shape of the gradient g too and has axis dim.
+func SoftmaxPullShape(g, y []int, dim int) ([]int, error) {
+	if !slices.Equal(g, y) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v", g, y)
+	}
+	return AlongShape(y, dim)
 }
 
 // ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a

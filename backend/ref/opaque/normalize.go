@@ -58,6 +58,29 @@ func largest[T any](f field[T], xs []T) T {
 	return top
 }
 
+// SoftmaxPull returns y*(g - sum(g*y)) along attribute dim, the gradient of Softmax from
+// that of its result, operand g, and the result, operand y.
+func SoftmaxPull(c *ir.Call) error { return inField(c, softmaxPull[float64], softmaxPull[wide.Float]) }
+
+func softmaxPull[T any](c *ir.Call, f field[T]) error {
+	g, y := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring)
+	axis, err := axisOf(c, 0, y.shape)
+	if err != nil {
+		return err
+	}
+	for _, l := range lines(y.shape, axis) {
+		total := f.number(0)
+		for _, i := range l {
+			total = f.add(total, f.mul(g.v[i], y.v[i]))
+		}
+		for _, i := range l {
+			y.v[i] = f.mul(y.v[i], f.sub(g.v[i], total))
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, y)
+	return nil
+}
+
 // alongLines changes every line of x along attribute dim, which has an element
 // at least, and returns the result.
 func alongLines[T any](c *ir.Call, f field[T], change func(x []T)) error {

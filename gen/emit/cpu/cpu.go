@@ -23,6 +23,9 @@ var Backend = gofile.Backend{Kind: "cpu", Emit: Emit, Code: func(u *unit.Unit, o
 	case ir.Elementwise, ir.Joint, ir.Reduction, ir.Scan:
 		return jen.Op("&").Qual(u.Pkg("cpu"), op.GoName)
 	case ir.Opaque:
+		if op.Kernel["cpu"].Func == "" {
+			return nil // its parts stand for it
+		}
 		return gofile.IRName("KernelFunc").Call(gofile.GoRef(u, op.Kernel["cpu"]))
 	}
 	return nil

@@ -216,12 +216,14 @@ func (e *emitter) set(op *schema.Op, part *gradPart, dx code) code {
 	return jen.Id("grad").Dot("Set").Call(i, dx)
 }
 
-// mustFit reports whether operands may be broadcast or promoted.
+// mustFit reports whether operands may be broadcast or promoted, or converted to a dtype that
+// the program asks for.
 func (e *emitter) mustFit(op *schema.Op) bool {
 	if op.Kind == ir.ViewBody {
 		return false
 	}
-	return op.Promote != ir.PromoteNone || len(op.Operands()) > 1
+	asked := slices.ContainsFunc(op.Params, func(p *schema.Param) bool { return p.Type == schema.DType })
+	return op.Promote != ir.PromoteNone || len(op.Operands()) > 1 || asked
 }
 
 // blockGrad prints a gradient that the schema gives: in place where it is one
