@@ -36,7 +36,7 @@ type FullyShardedDataParallel struct {
 	// Model is the module, which must not be moved or converted.
 	Model any `nn:"inline"`
 
-	group *Group
+	group *Group  `nn:"-"`
 	units []*unit `nn:"-"` // of parameters that no module within has
 	hold  bool    // see NoSync
 

@@ -59,7 +59,8 @@ type Group struct {
 	stream  stream.Stream // an accelerator's, for the group alone
 	give    func()        // gives the stream back
 	queue   queue         // the host's calls
-	pace    pace
+
+	dividing *unit // whose gradients are being averaged and divided
 
 	mu     sync.Mutex
 	closed bool

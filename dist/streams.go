@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"context"
 	"sync"
 
 	"github.com/sinter-go/sinter/runtime/device"
@@ -51,43 +50,4 @@ func takeStream(d device.Device) (s stream.Stream, give func(), err error) {
 		}
 		unused.streams[at] = append(unused.streams[at], id)
 	}, nil
-}
-
-// A pace keeps the host from running far ahead of a group's device where memory comes and
-// goes: what was given back is free for others once the streams that used it have passed
-// their uses, and not when the host has said so.
-type pace struct{ uses []*stream.Event }
-
-// ahead is how many uses the host may be ahead of the device: one is at work while the memory
-// of the next is taken.
-const ahead = 1
-
-// used notes that memory was given back that the current stream uses.
-func (g *Group) used() error {
-	if g.give == nil || g.captured() {
-		return nil
-	}
-	e, err := stream.Current(g.Device()).RecordEvent(nil)
-	if err == nil {
-		g.pace.uses = append(g.pace.uses, e)
-	}
-	return err
-}
-
-// throttle waits until the host is not too far ahead.
-func (g *Group) throttle() error {
-	for len(g.pace.uses) > ahead && !g.captured() {
-		e := g.pace.uses[0]
-		g.pace.uses = g.pace.uses[1:]
-		if err := e.Synchronize(context.Background()); err != nil {
-			return g.named(err)
-		}
-	}
-	return nil
-}
-
-// captured reports whether the current stream is captured, when nothing can be waited for.
-func (g *Group) captured() bool {
-	on, err := stream.Current(g.Device()).Capturing()
-	return on || err != nil
 }

@@ -114,9 +114,6 @@ func (u *unit) begin() error {
 	if !u.whole.Handle().Away() {
 		return nil
 	}
-	if err := u.group.throttle(); err != nil {
-		return err
-	}
 	now := u.shard.Version()
 	err := u.whole.Handle().Restore(now == u.gathered, func() error {
 		return tensor.NoGrad(func() error {
@@ -149,7 +146,17 @@ func (u *unit) await() error {
 	}
 	work := u.ahead
 	u.ahead = nil
-	return work.Wait(context.Background())
+	return u.ordered(work, u.whole)
+}
+
+// ordered has the current stream wait for what the group does with t, whose memory then is
+// the stream's alone: given back, it serves what comes next.
+func (u *unit) ordered(work *Work, t tensor.Tensor) error {
+	err := work.Wait(context.Background())
+	if err == nil && u.group.Device().Accelerator() {
+		t.Handle().Waited(u.group.stream)
+	}
+	return err
 }
 
 // evict gives the whole's memory back, unless somebody holds it.
@@ -160,7 +167,7 @@ func (u *unit) evict() error {
 	if err := u.await(); err != nil {
 		return err
 	}
-	return errors.Join(u.whole.Handle().Evict(), u.group.used())
+	return u.whole.Handle().Evict()
 }
 
 // keep makes this rank's part what it is in the whole, where parameters were changed.
@@ -175,15 +182,13 @@ func (u *unit) keep() error {
 // other part of the pass reads parameters that are trained.
 func (u *unit) Take(i int, g *core.Tensor) (err error) {
 	if u.grads == (tensor.Tensor{}) {
-		if err := u.group.throttle(); err != nil {
+		if err := u.group.dividing.settle(); err != nil {
 			return err
 		}
-	}
-	core.OutsideScope(func() {
-		if u.grads == (tensor.Tensor{}) {
+		core.OutsideScope(func() {
 			u.grads = tensor.Zeros(u.whole.Shape(), tensor.On(u.group.Device()), tensor.OfType(u.whole.DType()))
-		}
-	})
+		})
+	}
 	p := u.params[i]
 	first := piece{param: i}
 	err = tensor.Scope(func() error {
@@ -210,13 +215,26 @@ func (u *unit) Take(i int, g *core.Tensor) (err error) {
 	return u.evict()
 }
 
-// reduce begins to average the gradients; those that were not reached are zeros.
+// reduce begins to average the gradients; those that were not reached are zeros. Their memory
+// is kept until the next unit needs as much, which waits for the average rather than that
+// there are two.
 func (u *unit) reduce() error {
 	core.OutsideScope(func() { u.reduced = tensor.ZerosLike(u.shard) })
 	u.work = u.group.ReduceScatter(u.reduced, u.grads, Average)
+	u.group.dividing = u
+	return u.reduced.Err()
+}
+
+// settle has the current stream wait for the average that was begun, and gives back what it
+// is of. u may be nil.
+func (u *unit) settle() error {
+	if u == nil || u.work == nil || u.grads == (tensor.Tensor{}) {
+		return nil
+	}
+	err := u.ordered(u.work, u.grads)
 	u.grads.Release()
 	u.grads = tensor.Tensor{}
-	return u.reduced.Err()
+	return err
 }
 
 // Finish ends a pass: the parts get their gradients, unless these are kept for a later pass.
@@ -229,10 +247,16 @@ func (u *unit) Finish(err error) error {
 		err = u.reduce()
 	}
 	if err == nil {
+		err = u.settle()
+	}
+	if err == nil {
 		err = u.work.Wait(context.Background())
 	}
 	if err == nil {
 		err = u.accumulate()
+	}
+	if u.group.dividing == u {
+		u.group.dividing = nil
 	}
 	u.grads.Release()
 	u.reduced.Release()
