@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/dist"
@@ -217,6 +218,58 @@ func TestTraining(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestManyRanks has 64 ranks, each with one sample, average gradients in buckets: they are
+// those of the samples together, on every rank. Then one rank makes another call than the
+// others, who are all told which.
+func TestManyRanks(t *testing.T) {
+	const ranks = 64
+	m, err := newNet(device.CPU, true)
+	must(t, err)
+	x, y := batch(0, ranks, device.CPU)
+	must(t, loss(m, x, y).Backward())
+	want := gradients(t, m)
+	each(t, ranks, func(t *testing.T, devices []device.Device) {
+		got := make([]map[string][]float64, ranks)
+		errs := together(t, devices, func(g *dist.Group) error {
+			m, err := newNet(g.Device(), true)
+			if err != nil {
+				return err
+			}
+			d, err := dist.NewDistributedDataParallel(g, m, dist.BucketBytes(100))
+			if err != nil {
+				return err
+			}
+			x, y := batch(0, ranks, g.Device())
+			if err := loss(d, x.Narrow(0, g.Rank(), 1), y.Narrow(0, g.Rank(), 1)).Backward(); err != nil {
+				return err
+			}
+			got[g.Rank()] = gradients(t, m)
+			wrong := tensor.Ones([]int{2 + g.Rank()/(ranks-1)}, tensor.On(g.Device()))
+			return g.AllReduce(wrong, dist.Sum).Synchronize(context.Background())
+		})
+		for rank, err := range errs {
+			near(t, fmt.Sprint("rank ", rank), got[rank], want, bound)
+			if !errors.Is(err, dist.ErrMismatch) || !strings.Contains(fmt.Sprint(err), "rank 63 ") {
+				t.Errorf("rank %d: %v", rank, err)
+			}
+		}
+	})
+}
+
+func gradients(t testing.TB, m any) map[string][]float64 {
+	t.Helper()
+	out := map[string][]float64{}
+	for name, p := range nn.Named(m) {
+		g, has := p.Grad()
+		if !has {
+			t.Errorf("%s has no gradient", name)
+			continue
+		}
+		out[name] = data[float64](t, g)
+	}
+	return out
 }
 
 // TestUnused leaves parameters out of a pass: on all ranks, and on one.

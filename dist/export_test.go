@@ -5,14 +5,13 @@ import "context"
 // Exchange hands value of rank 0 to all processes of an environment, as Init does with NCCL's
 // identifier.
 func (e *Environment) Exchange(ctx context.Context, value []byte) error {
-	m, err := e.meeting()
-	if err != nil {
-		return err
+	contacts, err := e.meet(ctx, value, DefaultTimeout)
+	for _, c := range contacts {
+		if c != nil {
+			c.conn.Close()
+		}
 	}
-	if e.Rank == 0 {
-		return m.give(ctx, value)
-	}
-	return m.take(ctx, value)
+	return err
 }
 
 // SpawnAlone is how Spawn starts processes with GPUs.

@@ -98,12 +98,13 @@ func init() {
 	}
 }
 
-// TestProcessKilled has a rank be killed in the middle of an all-reduce between GPUs.
+// TestProcessKilled has a rank be killed in the middle of an all-reduce between GPUs: the
+// other one is told at once, and by whom.
 func TestProcessKilled(t *testing.T) {
 	onGPUs(t, 2)
 	began := time.Now()
-	said := processes(t, 2, "go on alone on cuda", role+"_TIMEOUT=3s")
-	for _, text := range []string{"dist: rank 0: all-reduce(average) of float32 [4194304]", "alone: 1000"} {
+	said := processes(t, 2, "go on alone on cuda", role+"_TIMEOUT=1h")
+	for _, text := range []string{"dist: rank 0: all-reduce(average) of float32 [4194304]: rank 1 is gone", "alone: 1000"} {
 		if !strings.Contains(said[0], text) {
 			t.Errorf("%q is not in\n%s", text, said[0])
 		}
@@ -118,7 +119,43 @@ func TestProcessStaysAway(t *testing.T) {
 	noted(t, "stay away on cuda")
 	said := processes(t, 2, "stay away on cuda", role+"_TIMEOUT=3s")
 	contains(t, errors.New(said[0]), "dist: rank 0: all-reduce(sum) of float32 [4]")
-	contains(t, errors.New(said[0]), "waited 3s for the others: timeout")
+	contains(t, errors.New(said[0]), "rank 0 waited 3s for the others: rank 1 did not come: timeout")
+}
+
+func init() {
+	// A rank makes a call of another shape than the other one.
+	roles["differ"] = func(g *dist.Group) error {
+		x := tensor.Ones([]int{4 + g.Rank()}, tensor.On(g.Device()))
+		err := g.AllReduce(x, dist.Sum).Synchronize(context.Background())
+		for err == nil { // the library may take it for the same
+			err = g.Barrier().Synchronize(context.Background())
+		}
+		fmt.Println(err)
+		return nil
+	}
+}
+
+// TestProcessDiffers: every rank is told which rank makes which call.
+func TestProcessDiffers(t *testing.T) {
+	onGPUs(t, 2)
+	for _, said := range processes(t, 2, "differ on cuda", role+"_TIMEOUT=1h") {
+		for rank := range 2 {
+			contains(t, errors.New(said), fmt.Sprintf("all-reduce(sum) of float32 [%d]", 4+rank))
+			contains(t, errors.New(said), fmt.Sprintf("rank %d", rank))
+		}
+		contains(t, errors.New(said), "the ranks make different calls")
+	}
+}
+
+// TestElasticGPUs has a rank be killed in the middle of a run of two, and one process go on
+// from the checkpoint, to where a run that was not interrupted comes.
+func TestElasticGPUs(t *testing.T) {
+	onGPUs(t, 2)
+	left := noted(t, "elastic on cuda")
+	said := processes(t, 2, "elastic on cuda", role+"_TIMEOUT=1h")
+	contains(t, errors.New(said[0]), "rank 1 is gone")
+	equal(t, "what the process says that goes on", processes(t, 1, "elastic on cuda")[0], "(<nil>)")
+	wentOn(t, left(), device.CUDA(0))
 }
 
 // TestGroupsOfGPUs makes and closes groups, and finds the memory of the GPUs where it was.

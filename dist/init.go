@@ -104,27 +104,34 @@ func (e *Environment) nccl(ctx context.Context, dev device.Device, timeout time.
 			return nil, err
 		}
 	}
+	var monitor nccl.Monitor
 	if e.Size > 1 {
-		m, err := e.meeting()
+		contacts, err := e.meet(ctx, id[:], timeout)
 		if err != nil {
 			return nil, err
 		}
-		ctx, cancel := context.WithTimeout(ctx, timeout)
-		defer cancel()
-		if e.Rank == 0 {
-			err = m.give(ctx, id[:])
-		} else {
-			err = m.take(ctx, id[:])
-		}
-		if err != nil {
-			return nil, err
-		}
+		monitor = newSideline(e.Rank, e.Size, contacts, timeout)
 	}
-	ends, err := nccl.New(id, []device.Device{dev}, e.Rank, e.Size, timeout)
+	ends, err := nccl.New(id, []device.Device{dev}, e.Rank, e.Size, timeout, monitor)
 	if err != nil {
 		return nil, err
 	}
 	return ends[0], nil
+}
+
+// meet has all ranks know id, which rank 0 has made, and returns this one's contacts.
+func (e *Environment) meet(ctx context.Context, id []byte, timeout time.Duration) (map[int]*contact, error) {
+	m, err := e.meeting()
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	if e.Rank == 0 {
+		return m.give(ctx, id)
+	}
+	c, err := m.take(ctx, id)
+	return map[int]*contact{0: c}, err
 }
 
 // Finalize ends what Init began in the process; every group is closed. A program calls it

@@ -56,7 +56,7 @@ func communicators(devices []device.Device, timeout time.Duration) ([]collective
 		if err != nil {
 			return nil, err
 		}
-		return communicatorsOf(nccl.New(id, devices, 0, len(devices), timeout))
+		return communicatorsOf(nccl.New(id, devices, 0, len(devices), timeout, nil))
 	}
 	return communicatorsOf(local.New(devices, timeout))
 }

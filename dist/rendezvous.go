@@ -23,12 +23,31 @@ const ErrRendezvous ir.Error = "rendezvous"
 
 // The exchange, on a connection of each rank to rank 0: the rank sends a hello, rank 0 a
 // nonce; the rank a nonce of its own and a proof that it has the secret; rank 0 what is
-// exchanged and its proof. Nothing else travels, and the secret never does.
+// exchanged and its proof. The secret never travels. The connections stay, for what the ranks
+// tell each other beside their calls (sideline).
 const (
 	magic      = "sinter dist 1\n"
 	nonceBytes = 16
 	proofBytes = sha256.Size
 )
+
+// A contact is a connection that a meeting leaves, with the keys of what is sent by it and of
+// what is received.
+type contact struct {
+	conn net.Conn
+	keys [2][]byte
+}
+
+// contactOf returns the contact of the side that is first or not, of those that exchanged
+// the nonces.
+func (m *meeting) contactOf(conn net.Conn, first bool, nonces ...[]byte) *contact {
+	key := func(direction string) []byte { return m.prove(append([][]byte{[]byte(direction)}, nonces...)...) }
+	c := &contact{conn, [2][]byte{key("from rank 0"), key("to rank 0")}}
+	if !first {
+		c.keys[0], c.keys[1] = c.keys[1], c.keys[0]
+	}
+	return c
+}
 
 // A meeting is the exchange of a small value, which rank 0 has.
 type meeting struct {
@@ -67,105 +86,109 @@ func (m *meeting) prove(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// give has rank 0 hand value to all other ranks, until all have it or ctx ends.
-func (m *meeting) give(ctx context.Context, value []byte) error {
+// give has rank 0 hand value to all other ranks, until all have it or ctx ends, and returns
+// the contacts with them by rank.
+func (m *meeting) give(ctx context.Context, value []byte) (_ map[int]*contact, err error) {
 	if m.size == 1 {
-		return nil
+		return nil, nil
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", m.at)
 	if err != nil {
-		return fmt.Errorf("%w: %w", ErrRendezvous, err)
+		return nil, fmt.Errorf("%w: %w", ErrRendezvous, err)
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	defer l.Close()
 	var mu sync.Mutex
-	served, refused := map[int]bool{0: true}, error(nil)
+	served, refused := map[int]*contact{}, error(nil)
 	var all sync.WaitGroup
-	defer all.Wait()
 	for {
 		conn, err := l.Accept()
 		if err != nil {
 			break
 		}
 		all.Go(func() {
-			rank, err := m.serve(ctx, conn, value)
+			rank, c, err := m.serve(ctx, conn, value)
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
+				conn.Close()
 				refused = err // a stranger's, or that of a rank that comes again
 				return
 			}
-			if served[rank] = true; len(served) == m.size {
+			if was := served[rank]; was != nil {
+				was.conn.Close() // it did not get its answer, and came again
+			}
+			if served[rank] = c; len(served) == m.size-1 {
 				l.Close()
 			}
 		})
 	}
-	mu.Lock()
-	defer mu.Unlock()
-	if len(served) == m.size {
-		return nil
+	all.Wait()
+	if len(served) == m.size-1 {
+		return served, nil
 	}
 	var missing []int
-	for r := range m.size {
-		if !served[r] {
+	for r := 1; r < m.size; r++ {
+		if served[r] == nil {
 			missing = append(missing, r)
+		} else {
+			served[r].conn.Close()
 		}
 	}
 	err = fmt.Errorf("%w at %s: %v did not come: %w", ErrRendezvous, m.at, missing, context.Cause(ctx))
 	if refused != nil {
 		err = fmt.Errorf("%w; one was refused: %w", err, refused)
 	}
-	return err
+	return nil, err
 }
 
 // patient is how long one step of an exchange may take.
 const patient = 10 * time.Second
 
 // serve hands value to one rank.
-func (m *meeting) serve(ctx context.Context, conn net.Conn, value []byte) (rank int, err error) {
-	defer conn.Close()
+func (m *meeting) serve(ctx context.Context, conn net.Conn, value []byte) (rank int, _ *contact, err error) {
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	hello := make([]byte, len(magic)+8)
 	if _, err := io.ReadFull(conn, hello); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	place := hello[len(magic):]
 	rank, size := int(binary.LittleEndian.Uint32(place)), int(binary.LittleEndian.Uint32(place[4:]))
 	if string(hello[:len(magic)]) != magic || rank < 1 || rank >= m.size || size != m.size {
-		return 0, fmt.Errorf("%v says to be rank %d of %d", conn.RemoteAddr(), rank, size)
+		return 0, nil, fmt.Errorf("%v says to be rank %d of %d", conn.RemoteAddr(), rank, size)
 	}
 	nonce := make([]byte, nonceBytes)
 	rand.Read(nonce)
 	if _, err := conn.Write(nonce); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	answer := make([]byte, nonceBytes+proofBytes)
 	if _, err := io.ReadFull(conn, answer); err != nil {
-		return 0, err
+		return 0, nil, err
 	}
 	theirs := answer[:nonceBytes]
 	if !hmac.Equal(answer[nonceBytes:], m.prove([]byte("rank"), nonce, theirs, hello)) {
-		return 0, fmt.Errorf("%v, as rank %d, has another SINTER_DIST_SECRET", conn.RemoteAddr(), rank)
+		return 0, nil, fmt.Errorf("%v, as rank %d, has another SINTER_DIST_SECRET", conn.RemoteAddr(), rank)
 	}
 	_, err = conn.Write(append(m.prove([]byte("value"), nonce, theirs, value), value...))
-	return rank, err
+	return rank, m.contactOf(conn, true, nonce, theirs), err
 }
 
-// take returns what rank 0 gives, as many bytes as there are in value. It tries again until
-// rank 0 is there.
-func (m *meeting) take(ctx context.Context, value []byte) error {
+// take returns what rank 0 gives, as many bytes as there are in value, and the contact with
+// it. It tries again until rank 0 is there.
+func (m *meeting) take(ctx context.Context, value []byte) (*contact, error) {
 	pause := 10 * time.Millisecond
 	for {
-		err := m.ask(ctx, value)
+		c, err := m.ask(ctx, value)
 		if err == nil || errors.Is(err, errSecret) {
-			return err
+			return c, err
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("%w: rank %d did not reach rank 0 at %s: %w; %w", ErrRendezvous, m.rank, m.at, context.Cause(ctx), err)
+			return nil, fmt.Errorf("%w: rank %d did not reach rank 0 at %s: %w; %w", ErrRendezvous, m.rank, m.at, context.Cause(ctx), err)
 		case <-time.After(pause):
 			pause = min(2*pause, time.Second)
 		}
@@ -176,39 +199,43 @@ func (m *meeting) take(ctx context.Context, value []byte) error {
 var errSecret = fmt.Errorf("%w: rank 0 has another SINTER_DIST_SECRET, or another size", ErrRendezvous)
 
 // ask is one try of take.
-func (m *meeting) ask(ctx context.Context, value []byte) error {
+func (m *meeting) ask(ctx context.Context, value []byte) (_ *contact, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.at)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	defer conn.Close()
+	defer func() {
+		if err != nil {
+			conn.Close()
+		}
+	}()
 	defer context.AfterFunc(ctx, func() { conn.Close() })()
 	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
-		return err
+		return nil, err
 	}
 	hello := binary.LittleEndian.AppendUint32([]byte(magic), uint32(m.rank))
 	hello = binary.LittleEndian.AppendUint32(hello, uint32(m.size))
 	if _, err := conn.Write(hello); err != nil {
-		return err
+		return nil, err
 	}
 	nonce, mine := make([]byte, nonceBytes), make([]byte, nonceBytes)
 	if _, err := io.ReadFull(conn, nonce); err != nil {
-		return err
+		return nil, err
 	}
 	rand.Read(mine)
 	if _, err := conn.Write(append(mine, m.prove([]byte("rank"), nonce, mine, hello)...)); err != nil {
-		return err
+		return nil, err
 	}
 	reply := make([]byte, proofBytes+len(value))
 	if _, err := io.ReadFull(conn, reply); err != nil {
 		if ctx.Err() != nil {
-			return err
+			return nil, err
 		}
-		return fmt.Errorf("%w: %w", errSecret, err)
+		return nil, fmt.Errorf("%w: %w", errSecret, err)
 	}
 	if !hmac.Equal(reply[:proofBytes], m.prove([]byte("value"), nonce, mine, reply[proofBytes:])) {
-		return errSecret
+		return nil, errSecret
 	}
 	copy(value, reply[proofBytes:])
-	return nil
+	return m.contactOf(conn, false, nonce, mine), nil
 }

@@ -30,13 +30,13 @@ func TestMeeting(t *testing.T) {
 		all.Go(func() {
 			m := &meeting{at: at, secret: []byte("one"), rank: rank, size: size}
 			if rank == 0 {
-				if err := m.give(t.Context(), value); err != nil {
-					t.Error(err)
+				if contacts, err := m.give(t.Context(), value); err != nil || len(contacts) != size-1 {
+					t.Error(contacts, err)
 				}
 				return
 			}
 			got := make([]byte, len(value))
-			if err := m.take(t.Context(), got); err != nil || string(got) != string(value) {
+			if _, err := m.take(t.Context(), got); err != nil || string(got) != string(value) {
 				t.Errorf("rank %d has %q: %v", rank, got, err)
 			}
 		})
@@ -53,12 +53,12 @@ func TestMeetingRefuses(t *testing.T) {
 	var all sync.WaitGroup
 	all.Go(func() {
 		defer cancel(tired)
-		if err := stranger.take(ctx, make([]byte, 5)); !errors.Is(err, errSecret) {
+		if _, err := stranger.take(ctx, make([]byte, 5)); !errors.Is(err, errSecret) {
 			t.Errorf("the stranger: %v", err)
 		}
 	})
 	m := &meeting{at: at, secret: []byte("one"), size: 3}
-	err := m.give(ctx, []byte("value"))
+	_, err := m.give(ctx, []byte("value"))
 	all.Wait()
 	for _, text := range []string{at, "[1 2] did not come", "tired of it", "rank 1, has another SINTER_DIST_SECRET"} {
 		if !strings.Contains(fmt.Sprint(err), text) {
@@ -75,7 +75,7 @@ func TestMeetingAlone(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 	defer cancel()
 	m := &meeting{at: free(t), rank: 1, size: 2}
-	if err := m.take(ctx, make([]byte, 5)); !errors.Is(err, ErrRendezvous) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), m.at) {
+	if _, err := m.take(ctx, make([]byte, 5)); !errors.Is(err, ErrRendezvous) || !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), m.at) {
 		t.Error(err)
 	}
 }

@@ -37,7 +37,9 @@ type Communicator struct {
 	spare      device.Memory // a byte for barriers; it is cleared, and stays so
 	fresh      *fresh        // while comm is being made
 	family     *family       // the ends that this process has
-	number     uint64        // calls that were made; using guards it
+	number     uint64        // calls that were made, but for sends and receives; using guards it
+	monitor    Monitor       // of a group of several processes, or nil
+	name       string        // the group's name to the monitor
 
 	using sync.Mutex // held in calls of the library with comm
 	comm  uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
@@ -49,6 +51,7 @@ type Communicator struct {
 	pending []pending  // calls that were given to the GPU and not seen to be done
 	events  []device.EventID
 	watched bool // a goroutine looks after them
+	closed  bool // Close was called
 }
 
 var _ collective.Communicator = (*Communicator)(nil)
@@ -78,7 +81,7 @@ func (c *Communicator) Split(members []int, seed []byte) (collective.Communicato
 	if copy(id[:], seed) != IDBytes {
 		return nil, fmt.Errorf("%w: a seed of %d bytes, want %d", collective.ErrCall, len(seed), IDBytes)
 	}
-	ends, err := New(id, []device.Device{c.device}, rank, len(members), c.timeout)
+	ends, err := New(id, []device.Device{c.device}, rank, len(members), c.timeout, c.monitor)
 	if err != nil {
 		return nil, err
 	}
@@ -108,6 +111,20 @@ func (c *Communicator) abort(err error) error {
 		}
 	}
 	return c.end(err)
+}
+
+// Fail is Abort for what another rank did, of which a monitor learned.
+func (c *Communicator) Fail(reason error) {
+	c.mu.Lock()
+	call := c.under
+	if len(c.pending) > 0 {
+		call = &c.pending[0]
+	}
+	c.mu.Unlock()
+	if call != nil {
+		reason = fmt.Errorf("%s: %w", call.call, reason)
+	}
+	_ = c.abort(reason) // calls of the group return it
 }
 
 // end is abort for this rank. A call that is under way gives comm back as it returns.
@@ -166,8 +183,13 @@ func (c *Communicator) Close() error {
 	}
 	list := []uintptr{c.comm, c.root}
 	c.comm, c.root = 0, 0
+	first := !c.closed
+	c.closed = true
 	c.mu.Unlock()
 	var err error
+	if first && c.monitor != nil {
+		c.monitor.Left(c.name)
+	}
 	for _, comm := range list {
 		if comm != 0 {
 			err = errors.Join(err, c.give(fDestroy, comm))
@@ -214,6 +236,7 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 		return c.fail(err)
 	}
 	c.enter(calls[0])
+	c.tell(s, calls)
 	err := c.driver.InContext(c.device.Index, func() error { return c.group(s, calls) })
 	if failed := c.leave(); failed != nil {
 		c.drop()

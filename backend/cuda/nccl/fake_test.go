@@ -75,7 +75,7 @@ func (f *fake) group(n int, timeout time.Duration) []*Communicator {
 	for i := range devices {
 		devices[i] = device.CUDA(i)
 	}
-	list, err := New(id, devices, 0, n, timeout)
+	list, err := New(id, devices, 0, n, timeout, nil)
 	must(f.t, err)
 	f.t.Cleanup(func() {
 		for _, c := range list {
@@ -262,7 +262,7 @@ func TestCompares(t *testing.T) {
 func TestNobodyComes(t *testing.T) {
 	f := newFake(t)
 	f.reset(success, 1<<30)
-	_, err := New(ID{}, []device.Device{device.CUDA(0)}, 1, 2, 20*time.Millisecond)
+	_, err := New(ID{}, []device.Device{device.CUDA(0)}, 1, 2, 20*time.Millisecond, nil)
 	if !errors.Is(err, collective.ErrTimeout) || !strings.Contains(err.Error(), "rank 1 on cuda:0: joining the group") {
 		t.Error(err)
 	}

@@ -1,6 +1,8 @@
 package nccl
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"runtime"
@@ -15,8 +17,8 @@ import (
 // New returns the ends of the group id for some of its ranks: devices has the GPU of each,
 // all of this process, by rank from first on, of size in all. It returns once all ranks of
 // the group have come, or with an error after timeout. A rank that waits for others longer
-// than that fails the group.
-func New(id ID, devices []device.Device, first, size int, timeout time.Duration) ([]*Communicator, error) {
+// than that fails the group. Monitor, which may be nil, is of groups of several processes.
+func New(id ID, devices []device.Device, first, size int, timeout time.Duration, monitor Monitor) ([]*Communicator, error) {
 	if len(devices) == 0 || first < 0 || first+len(devices) > size || timeout <= 0 {
 		return nil, fmt.Errorf("%w: %d ranks from %d of %d, with a timeout of %v", collective.ErrCall, len(devices), first, size, timeout)
 	}
@@ -35,7 +37,7 @@ func New(id ID, devices []device.Device, first, size int, timeout time.Duration)
 		if !ok {
 			return nil, fmt.Errorf("rank %d: %w: NCCL is for GPUs, not %s", first+i, device.ErrUnavailable, d)
 		}
-		out[i] = &Communicator{lib: l, rank: first + i, size: size, device: d, driver: on, timeout: timeout, family: f}
+		out[i] = &Communicator{lib: l, rank: first + i, size: size, device: d, driver: on, timeout: timeout, family: f, monitor: monitor}
 	}
 	if err := begin(id, out); err != nil {
 		for _, c := range out {
@@ -43,6 +45,13 @@ func New(id ID, devices []device.Device, first, size int, timeout time.Duration)
 			err = errors.Join(err, c.Close())
 		}
 		return nil, err
+	}
+	if monitor != nil {
+		sum := sha256.Sum256(id[:])
+		for _, c := range out {
+			c.name = hex.EncodeToString(sum[:8])
+			monitor.Joined(c.name, c)
+		}
 	}
 	return out, nil
 }

@@ -32,10 +32,46 @@ func (c *Communicator) leave() error {
 	return c.err
 }
 
+// A Monitor knows what the processes of a group do, beside the library, which compares no
+// calls and does not see that a process is gone. Its calls do not wait for other processes.
+type Monitor interface {
+	// Joined notes an end of a group, whose Fail ends it.
+	Joined(group string, end *Communicator)
+	// Made notes calls that an end of a group of size ranks made, but for sends and receives:
+	// the number of the first, and what each is.
+	Made(group string, size int, first uint64, calls []string)
+	// Left notes that the end was closed.
+	Left(group string)
+}
+
+// tell has the monitor, if there is one, know of calls that are made. Those that are captured
+// it does not see. The caller holds using.
+func (c *Communicator) tell(s device.StreamID, calls []*collective.Call) {
+	if c.monitor == nil || c.captured(s) {
+		return
+	}
+	var list []string
+	for _, call := range calls {
+		if call.Kind != collective.Send && call.Kind != collective.Receive {
+			list = append(list, call.String())
+		}
+	}
+	if len(list) > 0 {
+		c.monitor.Made(c.name, c.size, c.number+1, list)
+		c.number += uint64(len(list))
+	}
+}
+
+// captured reports whether a stream is.
+func (c *Communicator) captured(s device.StreamID) bool {
+	k, ok := c.driver.(device.Capturer)
+	return ok && k.CaptureOf(c.device.Index, s) != 0
+}
+
 // note remembers what was given to a stream, and has it looked after. What is captured is
 // not done, and nobody waits for it.
 func (c *Communicator) note(s device.StreamID, call *collective.Call) error {
-	if k, ok := c.driver.(device.Capturer); ok && k.CaptureOf(c.device.Index, s) != 0 {
+	if c.captured(s) {
 		return nil
 	}
 	c.mu.Lock()
@@ -54,6 +90,9 @@ func (c *Communicator) note(s device.StreamID, call *collective.Call) error {
 	c.watch()
 	return nil
 }
+
+// grace is how much longer a rank waits at most that a monitor may tell whom it waits for.
+const grace = 5 * time.Second
 
 // interval is how often calls that are under way are looked after.
 const interval = 10 * time.Millisecond
@@ -116,7 +155,11 @@ func (c *Communicator) late() error {
 		return nil
 	}
 	_, err := c.state(c.comm)
-	if err == nil && time.Since(p.since) > c.timeout {
+	limit := c.timeout
+	if c.monitor != nil { // which knows who did not come, and says so first
+		limit += min(c.timeout, grace)
+	}
+	if err == nil && time.Since(p.since) > limit {
 		err = fmt.Errorf("rank %d waited %v for the others: %w", c.rank, c.timeout, collective.ErrTimeout)
 	}
 	if err != nil {

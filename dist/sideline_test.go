@@ -1,0 +1,170 @@
+package dist
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/tests/patience"
+)
+
+// An ended is the end of a group that notes why it is of no more use.
+type ended struct{ why chan error }
+
+func (e *ended) Fail(reason error) {
+	select {
+	case e.why <- reason:
+	default: // the first reason counts
+	}
+}
+
+// lines returns the lines of so many processes, which all joined group "g".
+func lines(t *testing.T, size int, timeout time.Duration) (list []*sideline, ends []*ended) {
+	t.Helper()
+	at := free(t)
+	list, ends = make([]*sideline, size), make([]*ended, size)
+	var all sync.WaitGroup
+	for rank := range size {
+		all.Go(func() {
+			m := &meeting{at: at, secret: []byte("one"), rank: rank, size: size}
+			var contacts map[int]*contact
+			var err error
+			if rank == 0 {
+				contacts, err = m.give(t.Context(), []byte("id"))
+			} else {
+				var c *contact
+				c, err = m.take(t.Context(), make([]byte, 2))
+				contacts = map[int]*contact{0: c}
+			}
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			list[rank], ends[rank] = newSideline(rank, size, contacts, timeout), &ended{make(chan error, 1)}
+			list[rank].joined("g", ends[rank])
+		})
+	}
+	all.Wait()
+	if t.Failed() {
+		t.FailNow()
+	}
+	return list, ends
+}
+
+// TestSideline has processes do what the library does not notice: every other one is told.
+func TestSideline(t *testing.T) {
+	const size = 4
+	sum := []string{"all-reduce(sum) of float32 [4]"}
+	everyone := func(list []*sideline, first uint64) {
+		for _, l := range list {
+			l.Made("g", size, first, sum)
+		}
+	}
+	for _, c := range []struct {
+		name    string
+		timeout time.Duration
+		do      func(list []*sideline)
+		is      error
+		says    []string
+		spared  int // a rank that is not told; -1: none
+	}{
+		{"another call", time.Minute, func(list []*sideline) {
+			everyone(list, 1)
+			for _, l := range list[:3] {
+				l.Made("g", size, 2, sum)
+			}
+			list[3].Made("g", size, 2, []string{"all-reduce(sum) of float32 [5]"})
+		}, collective.ErrMismatch, []string{"call 2 of the group", "rank 3", "of float32 [4]", "of float32 [5]"}, -1},
+		{"a connection that ends", time.Minute, func(list []*sideline) {
+			everyone(list, 1)
+			list[2].wires[0].conn.Close()
+		}, collective.ErrClosed, []string{"rank 2 is gone"}, 2},
+		{"rank 0's connection ends", time.Minute, func(list []*sideline) {
+			for _, w := range list[0].wires {
+				w.conn.Close()
+			}
+		}, collective.ErrClosed, []string{"rank 0 is gone"}, 0},
+		{"a rank that does not come", 200 * time.Millisecond, func(list []*sideline) {
+			everyone(list, 1)
+			for _, l := range list[1:] {
+				l.Made("g", size, 2, sum)
+			}
+		}, collective.ErrTimeout, []string{"call 2 of the group, " + sum[0], "rank 0 did not come"}, -1},
+		{"a rank that closed its end", time.Minute, func(list []*sideline) {
+			everyone(list, 1)
+			list[1].Left("g")
+			list[3].Made("g", size, 2, sum)
+		}, collective.ErrClosed, []string{sum[0] + " of rank 3", "rank 1 has closed its end"}, 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			list, ends := lines(t, size, c.timeout)
+			c.do(list)
+			for rank, e := range ends {
+				if rank == c.spared {
+					continue
+				}
+				select {
+				case err := <-e.why:
+					for _, text := range c.says {
+						if !strings.Contains(fmt.Sprint(err), text) {
+							t.Errorf("rank %d: %v: does not say %q", rank, err, text)
+						}
+					}
+					if !errors.Is(err, c.is) {
+						t.Errorf("rank %d: %v is not %v", rank, err, c.is)
+					}
+				case <-time.After(patience.Left(t)):
+					t.Errorf("rank %d is not told", rank)
+				}
+			}
+			for _, l := range list {
+				l.Left("g")
+			}
+		})
+	}
+}
+
+// TestSidelineEnds makes calls, and closes groups in some order, without anybody being told of a
+// fault.
+func TestSidelineEnds(t *testing.T) {
+	const size = 3
+	list, ends := lines(t, size, time.Minute)
+	for number := range uint64(100) {
+		for _, l := range list {
+			l.Made("g", size, number+1, []string{"barrier"})
+		}
+	}
+	for _, rank := range []int{1, 0, 2} {
+		list[rank].Left("g")
+	}
+	for rank, e := range ends {
+		select {
+		case err := <-e.why:
+			t.Errorf("rank %d: %v", rank, err)
+		default:
+		}
+	}
+}
+
+// TestSidelineForged: what is sent by somebody without the keys ends the connection.
+func TestSidelineForged(t *testing.T) {
+	list, ends := lines(t, 2, time.Minute)
+	if _, err := list[1].wires[0].conn.Write(make([]byte, 4+proofBytes)); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ends[0].why:
+		if !strings.Contains(fmt.Sprint(err), "a message that is not the group's") {
+			t.Error(err)
+		}
+	case <-time.After(patience.Left(t)):
+		t.Error("rank 0 is not told")
+	}
+	for _, l := range list {
+		l.Left("g")
+	}
+}
