@@ -123,7 +123,7 @@ func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", 
 
 // Abort makes the group of no more use: calls that are under way end with reason, on
 // this rank, and on the others where the engine can tell them, which those within a
-// process can. Others notice after their timeout.
+// process and those with GPUs can. Others notice after their timeout.
 func (g *Group) Abort(reason error) {
 	if g.made() && reason != nil {
 		g.comm.Abort(reason)

@@ -56,10 +56,13 @@ func newSideline(rank, size int, contacts map[int]*contact, timeout time.Duratio
 
 // heard takes what another process told.
 func (l *sideline) heard(from int, n note) {
-	if l.rank == 0 {
-		l.clerk.hear(from, n)
-	} else if n.Fault != "" {
+	switch {
+	case l.rank != 0 && n.Fault != "":
 		l.fail(n)
+	case l.rank == 0 && n.Fault != "":
+		l.announce(n)
+	case l.rank == 0:
+		l.clerk.hear(from, n)
 	}
 }
 
@@ -121,6 +124,13 @@ func (l *sideline) Made(group string, size int, first uint64, calls []string) {
 	l.say(note{Group: group, Size: size, First: first, Calls: slices.Clone(calls)})
 }
 
+// GaveUp tells that this process aborted its end of a group.
+func (l *sideline) GaveUp(group, reason string) {
+	if group != "" { // which others have joined
+		l.say(note{Group: group, Kind: faultClosed, Fault: reason})
+	}
+}
+
 // Left notes that this process closed its end of a group. With the last one ends the sideline.
 func (l *sideline) Left(group string) {
 	l.say(note{Group: group, Left: true})
@@ -146,7 +156,7 @@ func (l *sideline) Left(group string) {
 // say has rank 0 hear a note of this process.
 func (l *sideline) say(n note) {
 	if l.rank == 0 {
-		l.clerk.hear(0, n)
+		l.heard(0, n)
 		return
 	}
 	l.mu.Lock()

@@ -94,6 +94,10 @@ func TestSideline(t *testing.T) {
 				l.Made("g", size, 2, sum)
 			}
 		}, collective.ErrTimeout, []string{"call 2 of the group, " + sum[0], "rank 0 did not come"}, -1},
+		{"a rank that gives up", time.Minute, func(list []*sideline) {
+			everyone(list, 1)
+			list[2].GaveUp("g", "rank 2 gave up: its disk is full")
+		}, collective.ErrClosed, []string{"rank 2 gave up: its disk is full"}, -1},
 		{"a rank that closed its end", time.Minute, func(list []*sideline) {
 			everyone(list, 1)
 			list[1].Left("g")

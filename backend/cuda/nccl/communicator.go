@@ -96,10 +96,13 @@ func (c *Communicator) Err() error {
 }
 
 // Abort ends this rank's calls, those that the GPU is at, too, and those of the other ranks of
-// this process. Other processes notice by their timeout, or by the library as their
-// connection ends.
+// this process. Other processes are told by the monitor.
 func (c *Communicator) Abort(reason error) {
-	_ = c.abort(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+	err := fmt.Errorf("rank %d gave up: %w", c.rank, reason)
+	_ = c.abort(err)
+	if c.monitor != nil {
+		c.monitor.GaveUp(c.name, err.Error())
+	}
 }
 
 // abort makes the group of no more use for all ranks of this process, and returns the first

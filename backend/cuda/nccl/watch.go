@@ -40,6 +40,8 @@ type Monitor interface {
 	// Made notes calls that an end of a group of size ranks made, but for sends and receives:
 	// the number of the first, and what each is.
 	Made(group string, size int, first uint64, calls []string)
+	// GaveUp notes that the end was aborted, and why.
+	GaveUp(group, reason string)
 	// Left notes that the end was closed.
 	Left(group string)
 }
