@@ -258,20 +258,6 @@ func TestManyRanks(t *testing.T) {
 	})
 }
 
-func gradients(t testing.TB, m any) map[string][]float64 {
-	t.Helper()
-	out := map[string][]float64{}
-	for name, p := range nn.Named(m) {
-		g, has := p.Grad()
-		if !has {
-			t.Errorf("%s has no gradient", name)
-			continue
-		}
-		out[name] = data[float64](t, g)
-	}
-	return out
-}
-
 // TestUnused leaves parameters out of a pass: on all ranks, and on one.
 func TestUnused(t *testing.T) {
 	whole := alone(t, false)
