@@ -230,6 +230,11 @@ func (c *clerk) hear(rank int, n note) {
 		}
 	}
 	fault := note{}
+	for number, w := range r.rows {
+		if n.Left && !w.come[rank] { // of a rank that came before, which waits
+			fault = closed(number, w.call, w.first, rank)
+		}
+	}
 	for i, call := range n.Calls {
 		if f := r.make(rank, n.First+uint64(i), call); f.Fault != "" && fault.Fault == "" {
 			fault = f
@@ -242,6 +247,11 @@ func (c *clerk) hear(rank int, n note) {
 	if tell {
 		c.announce(fault)
 	}
+}
+
+// closed is the fault of a call that a rank made and another does not come to.
+func closed(number uint64, call string, rank, other int) note {
+	return note{Kind: faultClosed, Fault: fmt.Sprintf("call %d of the group, %s of rank %d: rank %d has closed its end", number, call, rank, other)}
 }
 
 // make notes a call of a rank, and returns what is wrong with it.
@@ -261,7 +271,7 @@ func (r *roll) make(rank int, number uint64, call string) (n note) {
 	}
 	for other := range r.left {
 		if !w.come[other] {
-			return note{Kind: faultClosed, Fault: fmt.Sprintf("call %d of the group, %s of rank %d: rank %d has closed its end", number, call, rank, other)}
+			return closed(number, call, rank, other)
 		}
 	}
 	return note{}
