@@ -351,6 +351,10 @@ func (p *block) host(v schema.Value) code {
 		return p.looked(v.Args[0]).Dot("DType").Call()
 	case "name":
 		return p.value(v.Args[0]).Dot("String").Call()
+	case "storage_size":
+		return p.looked(v.Args[0]).Dot("StorageElements").Call()
+	case "given":
+		return p.value(v.Args[0]).Op("!=").Nil()
 	case "item":
 		return p.item(v.Args[0])
 	case "len":
