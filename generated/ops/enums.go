@@ -61,6 +61,51 @@ func (v ComputeMode) String() string {
 	return "unknown"
 }
 
+// Coordinates is the argument coordinates of resample.
+type Coordinates uint8
+
+// The values of Coordinates.
+const (
+	CoordinatesHalfPixel Coordinates = iota
+	CoordinatesHalfPixelSymmetric
+	CoordinatesPytorchHalfPixel
+	CoordinatesAlignCorners
+	CoordinatesAsymmetric
+	CoordinatesTfHalfPixelForNn
+	CoordinatesCrop
+)
+
+var coordinatesNames = [...]string{"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners", "asymmetric", "tf_half_pixel_for_nn", "crop"}
+
+// String returns the value's name in the schema.
+func (v Coordinates) String() string {
+	if int(v) < len(coordinatesNames) {
+		return coordinatesNames[v]
+	}
+	return "unknown"
+}
+
+// Float8 is the argument float8 of float8_decode and float8_encode.
+type Float8 uint8
+
+// The values of Float8.
+const (
+	Float8E4m3fn Float8 = iota
+	Float8E4m3fnuz
+	Float8E5m2
+	Float8E5m2fnuz
+)
+
+var float8Names = [...]string{"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"}
+
+// String returns the value's name in the schema.
+func (v Float8) String() string {
+	if int(v) < len(float8Names) {
+		return float8Names[v]
+	}
+	return "unknown"
+}
+
 // Interpolation is the argument interpolation of grid_sample, grid_sampled,
 // grid_sampled_grad_grid and grid_sampled_grad_input.
 type Interpolation uint8
@@ -168,6 +213,67 @@ var reductionNames = [...]string{"none", "mean", "sum"}
 func (v Reduction) String() string {
 	if int(v) < len(reductionNames) {
 		return reductionNames[v]
+	}
+	return "unknown"
+}
+
+// ResizeMode is the argument resize_mode of interpolate and resample.
+type ResizeMode uint8
+
+// The values of ResizeMode.
+const (
+	ResizeModeNearest ResizeMode = iota
+	ResizeModeNearestExact
+	ResizeModeLinear
+	ResizeModeCubic
+)
+
+var resizeModeNames = [...]string{"nearest", "nearest_exact", "linear", "cubic"}
+
+// String returns the value's name in the schema.
+func (v ResizeMode) String() string {
+	if int(v) < len(resizeModeNames) {
+		return resizeModeNames[v]
+	}
+	return "unknown"
+}
+
+// RoiMode is the argument roi_mode of roi_align and roi_aligned.
+type RoiMode uint8
+
+// The values of RoiMode.
+const (
+	RoiModeAvg RoiMode = iota
+	RoiModeMax
+)
+
+var roiModeNames = [...]string{"avg", "max"}
+
+// String returns the value's name in the schema.
+func (v RoiMode) String() string {
+	if int(v) < len(roiModeNames) {
+		return roiModeNames[v]
+	}
+	return "unknown"
+}
+
+// Rounding is the argument rounding of resample.
+type Rounding uint8
+
+// The values of Rounding.
+const (
+	RoundingPreferFloor Rounding = iota
+	RoundingPreferCeil
+	RoundingFloor
+	RoundingCeil
+)
+
+var roundingNames = [...]string{"prefer_floor", "prefer_ceil", "floor", "ceil"}
+
+// String returns the value's name in the schema.
+func (v Rounding) String() string {
+	if int(v) < len(roundingNames) {
+		return roundingNames[v]
 	}
 	return "unknown"
 }

@@ -75,5 +75,8 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.SearchsortedOp():            refopaque.SearchSorted,
 		ops.SortOp():                    refopaque.Sort,
 		ops.SortFirstOp():               refopaque.SortFirst,
+		ops.SuppressedOp():              refopaque.Suppressed,
+		ops.WeightedRowsOp():            refopaque.WeightedRows,
+		ops.WeightedRowsGradOp():        refopaque.WeightedRowsGrad,
 	}
 }

@@ -68,6 +68,53 @@ func (ComputeMode) OptionName() string {
 	return "ComputeMode"
 }
 
+// Coordinates says which place of x an element of the result stands for; its
+// values are options. It is an option of Resample.
+type Coordinates ops.Coordinates
+
+// The values of Coordinates.
+const (
+	CoordinatesHalfPixel          Coordinates = Coordinates(ops.CoordinatesHalfPixel)
+	CoordinatesHalfPixelSymmetric Coordinates = Coordinates(ops.CoordinatesHalfPixelSymmetric)
+	CoordinatesPytorchHalfPixel   Coordinates = Coordinates(ops.CoordinatesPytorchHalfPixel)
+	CoordinatesAlignCorners       Coordinates = Coordinates(ops.CoordinatesAlignCorners)
+	CoordinatesAsymmetric         Coordinates = Coordinates(ops.CoordinatesAsymmetric)
+	CoordinatesTfHalfPixelForNn   Coordinates = Coordinates(ops.CoordinatesTfHalfPixelForNn)
+	CoordinatesCrop               Coordinates = Coordinates(ops.CoordinatesCrop)
+)
+
+// String returns the value's name in the schema.
+func (v Coordinates) String() string {
+	return ops.Coordinates(v).String()
+}
+
+// OptionName makes the values options.
+func (Coordinates) OptionName() string {
+	return "Coordinates"
+}
+
+// Float8 is the format of the codes; its values are options. It is an option
+// of Float8Decode and Float8Encode.
+type Float8 ops.Float8
+
+// The values of Float8.
+const (
+	Float8E4m3fn   Float8 = Float8(ops.Float8E4m3fn)
+	Float8E4m3fnuz Float8 = Float8(ops.Float8E4m3fnuz)
+	Float8E5m2     Float8 = Float8(ops.Float8E5m2)
+	Float8E5m2fnuz Float8 = Float8(ops.Float8E5m2fnuz)
+)
+
+// String returns the value's name in the schema.
+func (v Float8) String() string {
+	return ops.Float8(v).String()
+}
+
+// OptionName makes the values options.
+func (Float8) OptionName() string {
+	return "Float8"
+}
+
 // Interpolation chooses how values between elements are computed; its values
 // are options. It is an option of GridSample.
 type Interpolation ops.Interpolation
@@ -170,6 +217,71 @@ func (v Reduction) String() string {
 // OptionName makes the values options.
 func (Reduction) OptionName() string {
 	return "Reduction"
+}
+
+// ResizeMode chooses how values between elements are computed; its values are
+// options. It is an option of Interpolate and Resample.
+type ResizeMode ops.ResizeMode
+
+// The values of ResizeMode.
+const (
+	ResizeModeNearest      ResizeMode = ResizeMode(ops.ResizeModeNearest)
+	ResizeModeNearestExact ResizeMode = ResizeMode(ops.ResizeModeNearestExact)
+	ResizeModeLinear       ResizeMode = ResizeMode(ops.ResizeModeLinear)
+	ResizeModeCubic        ResizeMode = ResizeMode(ops.ResizeModeCubic)
+)
+
+// String returns the value's name in the schema.
+func (v ResizeMode) String() string {
+	return ops.ResizeMode(v).String()
+}
+
+// OptionName makes the values options.
+func (ResizeMode) OptionName() string {
+	return "ResizeMode"
+}
+
+// RoiMode chooses the mean of the places in a bin, or the largest part of
+// one; its values are options. It is an option of RoiAlign.
+type RoiMode ops.RoiMode
+
+// The values of RoiMode.
+const (
+	RoiModeAvg RoiMode = RoiMode(ops.RoiModeAvg)
+	RoiModeMax RoiMode = RoiMode(ops.RoiModeMax)
+)
+
+// String returns the value's name in the schema.
+func (v RoiMode) String() string {
+	return ops.RoiMode(v).String()
+}
+
+// OptionName makes the values options.
+func (RoiMode) OptionName() string {
+	return "RoiMode"
+}
+
+// Rounding chooses the nearest element: the lower or the upper one of two
+// that are equally near, or always the one below or above; its values are
+// options. It is an option of Resample.
+type Rounding ops.Rounding
+
+// The values of Rounding.
+const (
+	RoundingPreferFloor Rounding = Rounding(ops.RoundingPreferFloor)
+	RoundingPreferCeil  Rounding = Rounding(ops.RoundingPreferCeil)
+	RoundingFloor       Rounding = Rounding(ops.RoundingFloor)
+	RoundingCeil        Rounding = Rounding(ops.RoundingCeil)
+)
+
+// String returns the value's name in the schema.
+func (v Rounding) String() string {
+	return ops.Rounding(v).String()
+}
+
+// OptionName makes the values options.
+func (Rounding) OptionName() string {
+	return "Rounding"
 }
 
 // Scaling chooses which direction of a transform divides by the number of

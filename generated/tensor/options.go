@@ -44,9 +44,16 @@ func Accumulate(on ...bool) Option {
 
 // AlignCorners puts the corners of the grid, -1 and 1, at the centres of the
 // corner elements, and not at their outer edges; without a bool it is true.
-// It is an option of AffineGrid and GridSample.
+// It is an option of AffineGrid, GridSample and Interpolate.
 func AlignCorners(on ...bool) Option {
 	return option.Flag("AlignCorners", on)
+}
+
+// Aligned moves boxes by half an element, so that their coordinates are those
+// of edges of elements; without a bool it is true. It is an option of
+// RoiAlign.
+func Aligned(on ...bool) Option {
+	return option.Flag("Aligned", on)
 }
 
 // Alpha multiplies the product in AddMM, AddMV and BAddBMM, and what is below
@@ -54,6 +61,13 @@ func AlignCorners(on ...bool) Option {
 // CELU and ELU.
 func Alpha(alpha Scalar) Option {
 	return option.Number("Alpha", alpha)
+}
+
+// Antialias widens the kernel where the result is smaller, so that every
+// element of x counts; without a bool it is true. It is an option of
+// Interpolate and Resample.
+func Antialias(on ...bool) Option {
+	return option.Flag("Antialias", on)
 }
 
 // Atol is the absolute difference up to which numbers are close; a float64.
@@ -73,7 +87,7 @@ func Beta(beta Scalar) Option {
 // Bias is added to the result: one number for each channel, feature or
 // element; the zero Tensor stands for none. It is an option of BatchNorm,
 // BatchNormTrain, Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d,
-// GroupNorm, InstanceNorm, LayerNorm and Linear.
+// DeformConv2d, GroupNorm, InstanceNorm, LayerNorm and Linear.
 func Bias(bias Tensor) Option {
 	if bias == (Tensor{}) {
 		return nil
@@ -102,6 +116,26 @@ func CountIncludePad(on ...bool) Option {
 	return option.Flag("CountIncludePad", on)
 }
 
+// CropEnd is where along the axis the last element lies, with 1 at the last
+// element of x, for coordinates of a crop; a float64. It is an option of
+// Resample.
+func CropEnd(cropEnd float64) Option {
+	return option.Float("CropEnd", cropEnd)
+}
+
+// CropStart is where along the axis the first element lies, with 1 at the
+// last element of x, for coordinates of a crop; a float64. It is an option of
+// Resample.
+func CropStart(cropStart float64) Option {
+	return option.Float("CropStart", cropStart)
+}
+
+// Cubic is the slope of the cubic kernel one element away from its centre; a
+// float64. It is an option of Resample.
+func Cubic(cubic float64) Option {
+	return option.Float("Cubic", cubic)
+}
+
 // Delta is the distance at which the loss changes from a square to a line; a
 // number. It is an option of HuberLoss.
 func Delta(delta Scalar) Option {
@@ -116,9 +150,7 @@ func Descending(on ...bool) Option {
 
 // Dilation is the distance between neighbouring elements of a window: one
 // number for all axes, or one for each; any number of ints. It is an option
-// of Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, MaxPool1d,
-// MaxPool1dWithIndices, MaxPool2d, MaxPool2dWithIndices, MaxPool3d and
-// MaxPool3dWithIndices.
+// of 14 functions, each of which says so.
 func Dilation(dilation ...int) Option {
 	return option.Ints("Dilation", dilation)
 }
@@ -156,6 +188,19 @@ func Eps(eps float64) Option {
 // of AllClose and IsClose.
 func EqualNaN(on ...bool) Option {
 	return option.Flag("EqualNaN", on)
+}
+
+// ExcludeOutside leaves out what would be read beyond the ends, and divides
+// by the weights that are left; without a bool it is true. It is an option of
+// Resample.
+func ExcludeOutside(on ...bool) Option {
+	return option.Flag("ExcludeOutside", on)
+}
+
+// Extrapolation is what lies outside of x, for coordinates of a crop; a
+// float64. It is an option of Resample.
+func Extrapolation(extrapolation float64) Option {
+	return option.Float("Extrapolation", extrapolation)
 }
 
 // Groups is the number of groups that the channels are divided into; each is
@@ -233,6 +278,15 @@ func LogTarget(on ...bool) Option {
 	return option.Flag("LogTarget", on)
 }
 
+// Mask multiplies what is read at each place; the zero Tensor stands for
+// none. It is an option of DeformConv2d.
+func Mask(mask Tensor) Option {
+	if mask == (Tensor{}) {
+		return nil
+	}
+	return option.Value("Mask", mask.Handle())
+}
+
 // MaxNorm is the largest norm that a row may have; rows with a larger one are
 // scaled down to it; a float64. It is an option of Embedding.
 func MaxNorm(maxNorm float64) Option {
@@ -296,7 +350,7 @@ func P(p float64) Option {
 
 // Padding is the number of elements added on both sides of each spatial axis:
 // one number for all axes, or one for each; any number of ints. It is an
-// option of 17 functions, each of which says so.
+// option of 20 functions, each of which says so.
 func Padding(padding ...int) Option {
 	return option.Ints("Padding", padding)
 }
@@ -352,10 +406,34 @@ func Rtol(rtol float64) Option {
 	return option.Float("Rtol", rtol)
 }
 
+// SamplingRatio is the number of places in a bin along each axis; 0 is as
+// many as there are elements; an int. It is an option of RoiAlign.
+func SamplingRatio(samplingRatio int) Option {
+	return option.Int("SamplingRatio", samplingRatio)
+}
+
+// Saturate has what is too large become the largest number; without a bool it
+// is true. It is an option of Float8Encode.
+func Saturate(on ...bool) Option {
+	return option.Flag("Saturate", on)
+}
+
+// ScaleFactor is the extent of the result over that of x, where it is not
+// just that (0); a float64. It is an option of Resample.
+func ScaleFactor(scaleFactor float64) Option {
+	return option.Float("ScaleFactor", scaleFactor)
+}
+
 // ScaleGradByFreq divides a row's gradient by how often the row is named;
 // without a bool it is true. It is an option of Embedding.
 func ScaleGradByFreq(on ...bool) Option {
 	return option.Flag("ScaleGradByFreq", on)
+}
+
+// Signed has numbers with a sign; without a bool it is true. It is an option
+// of Int4Unpack.
+func Signed(on ...bool) Option {
+	return option.Flag("Signed", on)
 }
 
 // Sizes gives the extents to which axes are cut or padded before the
@@ -363,6 +441,12 @@ func ScaleGradByFreq(on ...bool) Option {
 // which says so.
 func Sizes(sizes ...int) Option {
 	return option.Ints("Sizes", sizes)
+}
+
+// SpatialScale multiplies the coordinates of boxes; a float64. It is an
+// option of RoiAlign.
+func SpatialScale(spatialScale float64) Option {
+	return option.Float("SpatialScale", spatialScale)
 }
 
 // Start is the first axis; an int. It is an option of Flatten.
@@ -380,7 +464,7 @@ func StateBias(stateBias Tensor) Option {
 }
 
 // Stride is the distance between neighbouring windows: one number for all
-// axes, or one for each; any number of ints. It is an option of 17 functions,
+// axes, or one for each; any number of ints. It is an option of 20 functions,
 // each of which says so.
 func Stride(stride ...int) Option {
 	return option.Ints("Stride", stride)

@@ -71,6 +71,8 @@ var Functions = map[string]any{
 	"eps_or":          EpsOr,
 	"largest_or":      LargestOr,
 	"raised":          Raised,
+	"deformable":      Deformable,
+	"shift_of":        ShiftOf,
 	"grid_step":       GridStep,
 	"grid_start":      GridStart,
 	"kron_left":       KronLeft,

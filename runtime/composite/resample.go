@@ -1,0 +1,328 @@
+package composite
+
+import (
+	"fmt"
+	"math"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
+)
+
+// The types of the operators that resampling is handed.
+type (
+	sumRows = func(x, index, weight *core.Tensor) *core.Tensor
+	pick    = func(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor
+	choose  = func(cond, x, y *core.Tensor) *core.Tensor
+	copyOf  = func(x *core.Tensor) *core.Tensor
+)
+
+// Resampling are the operators that resampling is made of.
+type Resampling struct {
+	WeightedRows sumRows
+	IndexSelect  pick
+	Where        choose
+	Reshape      withInts
+	ToType       castTo
+	Clone        copyOf
+}
+
+// The ways to compute what lies between elements, as the enum resize_mode has them.
+const (
+	nearestElement = iota
+	nearestExact
+	linear
+	cubic
+)
+
+// The coordinates of a resampling, as their enum has them.
+const (
+	halfPixel = iota
+	halfPixelSymmetric
+	pytorchHalfPixel
+	alignCorners
+	asymmetric
+	tfHalfPixelForNN
+	crop
+)
+
+// What a place between two elements is nearest to, as its enum has them.
+const (
+	preferFloor = iota
+	preferCeil
+	roundFloor
+	roundCeil
+)
+
+// An axisPlan is how an axis of n elements goes to another size. The scale is the size
+// over n, unless it is given: zero is not given.
+type axisPlan struct {
+	n, size                     int
+	mode, coordinates, rounding int
+	scale, a                    float64
+	antialias, excluded         bool
+	start, end, extrapolation   float64
+}
+
+// Resample returns x with size elements along dim instead of those it has. Each is a
+// weighted sum of elements around a place, which the coordinates say.
+func Resample[M, C, R ~uint8](o Resampling, x *core.Tensor, dim, size int, mode M, coordinates C, rounding R,
+	scale float64, antialias, excludeOutside bool, a, start, end, extrapolation float64) *core.Tensor {
+	if t := core.FirstError(x); t != nil {
+		return t
+	}
+	shape := look(x).Shape()
+	axis, err := ir.Axis(dim, len(shape))
+	if err == nil && len(shape) == 0 {
+		err = fmt.Errorf("%w: x must have an axis", ir.ErrShape)
+	}
+	if err != nil {
+		return core.Fail(op("resample"), err)
+	}
+	p := axisPlan{
+		n: shape[axis], size: size, mode: int(mode), coordinates: int(coordinates), rounding: int(rounding), scale: scale, a: a,
+		antialias: antialias, excluded: excludeOutside, start: start, end: end, extrapolation: extrapolation,
+	}
+	return p.along(o, "resample", x, axis)
+}
+
+// Interpolate returns x [n, channels, spatial...] with other extents of the spatial axes,
+// as PyTorch's function of that name has them.
+func Interpolate[M ~uint8](o Resampling, x *core.Tensor, size []int, mode M, corners, antialias bool) *core.Tensor {
+	if t := core.FirstError(x); t != nil {
+		return t
+	}
+	shape := look(x).Shape()
+	if len(size) == 1 && len(shape) > 2 {
+		size = slices.Repeat(size, len(shape)-2)
+	}
+	if len(shape) < 3 || len(size) != len(shape)-2 {
+		return core.Fail(op("interpolate"), fmt.Errorf("%w: x [n, channels, spatial...] of shape %v takes an extent for each spatial axis, or one for all, have %v",
+			ir.ErrShape, shape, size))
+	}
+	out := x
+	for i := len(size) - 1; i >= 0; i-- {
+		if n := shape[2+i]; n != size[i] {
+			out = pytorch(n, size[i], int(mode), corners, antialias).along(o, "interpolate", out, 2+i)
+		}
+	}
+	if out == x {
+		return o.Clone(x)
+	}
+	return out
+}
+
+// pytorch returns how PyTorch resizes an axis.
+func pytorch(n, size, mode int, corners, antialias bool) axisPlan {
+	p := axisPlan{n: n, size: size, mode: mode, a: -0.75, antialias: antialias}
+	switch {
+	case mode == nearestElement:
+		p.coordinates, p.rounding = asymmetric, roundFloor
+	case mode == nearestExact:
+		p.mode, p.rounding = nearestElement, preferCeil
+	case corners && antialias && size > 1: // the scale is that of the corners, the places are not
+		p.scale = float64(size-1) / float64(max(n-1, 1))
+	case corners && !antialias:
+		p.coordinates = alignCorners
+	}
+	if antialias {
+		p.a, p.excluded = -0.5, true
+	}
+	return p
+}
+
+// along resamples axis of x.
+func (p axisPlan) along(o Resampling, name string, x *core.Tensor, axis int) *core.Tensor {
+	shape, dt := look(x).Shape(), look(x).DType()
+	if err := p.check(dt, axis, shape); err != nil {
+		return core.Fail(op(name), err)
+	}
+	place := core.Placement{Device: look(x).Device()}
+	t := p.table()
+	var out *core.Tensor
+	to := slices.Clone(shape)
+	to[axis] = p.size
+	if t.taps == 1 && !slices.ContainsFunc(t.weight, func(w float64) bool { return w != 1 }) {
+		out = o.IndexSelect(x, axis, core.From(t.index, []int{p.size}, place))
+	} else {
+		rows := o.Reshape(x, []int{ir.NumElements(shape[:axis]), p.n, ir.NumElements(shape[axis+1:])})
+		list := []int{1, p.size, t.taps}
+		out = o.Reshape(o.WeightedRows(rows, core.From(t.index, list, place), o.ToType(core.From(t.weight, list, place), dt)), to)
+	}
+	if !slices.Contains(t.outside, true) {
+		return out
+	}
+	along := slices.Repeat([]int{1}, len(shape))
+	along[axis] = p.size
+	fill := o.ToType(core.From([]float64{p.extrapolation}, []int{}, place), dt)
+	return o.Where(core.From(t.outside, along, place), fill, out)
+}
+
+// mostElements is how many elements a resampled axis may get: what it is made of is a table on
+// the host first.
+const mostElements = 1 << 28
+
+func (p axisPlan) check(dt ir.DType, axis int, shape []int) error {
+	switch {
+	case p.size > mostElements:
+		return fmt.Errorf("%w: axis %d of shape %v cannot get %d elements, more than %d", ir.ErrShape, axis, shape, p.size, mostElements)
+	case p.size < 0 || p.size > 0 && p.n == 0:
+		return fmt.Errorf("%w: axis %d of shape %v cannot get %d elements: sizes count from 0, and there must be an element to read", ir.ErrShape, axis, shape, p.size)
+	case !(p.scale >= 0) || math.IsInf(p.scale, 1):
+		return fmt.Errorf("scale_factor is %v, want a positive number, or 0 for the size over the number of elements", p.scale)
+	case p.mode >= linear && !dt.IsFloat():
+		return fmt.Errorf("linear and cubic take floats, have %s; nearest takes every dtype", dt)
+	case p.antialias && p.factor()*float64(p.n) < 0.5:
+		return fmt.Errorf("scale_factor is %v, which leaves nothing of %d elements", p.scale, p.n)
+	case p.mode < linear && p.antialias:
+		return fmt.Errorf("antialias is for linear and cubic")
+	}
+	return nil
+}
+
+// A tapTable has, for each element of a resampled axis, the elements it is made of and
+// their weights, as many taps for each: some have the weight zero.
+type tapTable struct {
+	taps    int
+	index   []int64
+	weight  []float64
+	outside []bool // a place that is outside, where outside is a number
+}
+
+func (p axisPlan) table() tapTable {
+	t := tapTable{outside: make([]bool, p.size)}
+	indices, weights := make([][]int64, p.size), make([][]float64, p.size)
+	for i := range p.size {
+		at := p.place(float64(i))
+		t.outside[i] = p.coordinates == crop && !(at >= 0 && at <= float64(p.n-1))
+		indices[i], weights[i] = p.tapsOf(at)
+		t.taps = max(t.taps, len(indices[i]))
+	}
+	t.index, t.weight = make([]int64, p.size*t.taps), make([]float64, p.size*t.taps)
+	for i := range p.size {
+		copy(t.index[i*t.taps:], indices[i])
+		copy(t.weight[i*t.taps:], weights[i])
+	}
+	return t
+}
+
+// shrunk returns a distance of the result in elements of the axis.
+func (p axisPlan) shrunk(o float64) float64 {
+	if p.scale == 0 {
+		return o * float64(p.n) / float64(p.size)
+	}
+	return o / p.scale
+}
+
+func (p axisPlan) factor() float64 {
+	if p.scale == 0 {
+		return float64(p.size) / float64(p.n)
+	}
+	return p.scale
+}
+
+// place returns where along the axis element o of the result lies.
+func (p axisPlan) place(o float64) float64 {
+	last := float64(p.n - 1)
+	switch p.coordinates {
+	case alignCorners:
+		span := float64(p.size) - 1
+		if p.scale != 0 {
+			span = p.scale*float64(p.n) - 1
+		}
+		if p.size == 1 || math.Abs(span) < 1e-9 {
+			return 0
+		}
+		return o * last / span
+	case asymmetric:
+		return p.shrunk(o)
+	case pytorchHalfPixel:
+		if p.size == 1 {
+			return 0
+		}
+	case tfHalfPixelForNN:
+		return p.shrunk(o + 0.5)
+	case halfPixelSymmetric:
+		adjust := float64(p.size) / (p.factor() * float64(p.n))
+		return float64(p.n)/2*(1-adjust) + p.shrunk(o+0.5) - 0.5
+	case crop:
+		if p.size == 1 {
+			return 0.5 * (p.start + p.end) * last
+		}
+		return p.start*last + o*(p.end-p.start)*last/float64(p.size-1)
+	}
+	return p.shrunk(o+0.5) - 0.5
+}
+
+// tapsOf returns the elements that a place is made of, and their weights.
+func (p axisPlan) tapsOf(at float64) (index []int64, weight []float64) {
+	within := func(k float64) int64 { return int64(min(max(k, 0), float64(p.n-1))) }
+	if at != at {
+		return []int64{0}, []float64{at}
+	}
+	if p.mode < linear {
+		if p.mode == nearestExact {
+			p.rounding = preferCeil
+		}
+		switch p.rounding {
+		case preferFloor:
+			at = math.Ceil(at - 0.5)
+		case preferCeil:
+			at = math.Floor(at + 0.5)
+		case roundFloor:
+			at = math.Floor(at)
+		case roundCeil:
+			at = math.Ceil(at)
+		}
+		return []int64{within(at)}, []float64{1}
+	}
+	at = min(max(at, -1e9), 1e9) // farther outside is the same border
+	reach, stretch := 1.0, 1.0
+	if p.mode == cubic {
+		reach = 2
+	}
+	first := math.Floor(at) - reach + 1
+	count := int(2 * reach)
+	if p.antialias && p.factor() < 1 {
+		stretch = p.factor()
+		reach /= stretch
+		first = math.Floor(at-reach) + 1
+		count = int(math.Ceil(at+reach) - first)
+	}
+	total, sum := map[int64]int{}, 0.0
+	for i := range count {
+		k := first + float64(i)
+		if p.excluded && (k < 0 || k >= float64(p.n)) {
+			continue
+		}
+		w := p.weight((at - k) * stretch)
+		sum += w
+		if have, ok := total[within(k)]; ok {
+			weight[have] += w
+			continue
+		}
+		total[within(k)] = len(index)
+		index, weight = append(index, within(k)), append(weight, w)
+	}
+	if (p.excluded || stretch != 1) && sum != 0 {
+		for i := range weight {
+			weight[i] /= sum
+		}
+	}
+	return index, weight
+}
+
+// weight returns the kernel of the interpolation at a distance.
+func (p axisPlan) weight(d float64) float64 {
+	d = math.Abs(d)
+	if p.mode == linear {
+		return max(1-d, 0)
+	}
+	switch {
+	case d <= 1:
+		return ((p.a+2)*d-(p.a+3))*d*d + 1
+	case d < 2:
+		return ((p.a*d-5*p.a)*d+8*p.a)*d - 4*p.a
+	}
+	return 0
+}
