@@ -59,3 +59,40 @@ func TestOperators(t *testing.T) {
 		t.Errorf("a function without results: %v", err)
 	}
 }
+
+// A context that is cancelled while a run is under way ends it before the next operator, and
+// the model can be used again.
+func TestCancelled(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	stops, later := true, 0
+	count := func(f func()) Operator {
+		return func(in []tensor.Tensor, _ Attributes) ([]tensor.Tensor, error) {
+			f()
+			return []tensor.Tensor{in[0].AddScalar(1)}, nil
+		}
+	}
+	own := func(operator, in, out string) msg { return nodeOf(operator, in, out).text(7, "com.example") }
+	file := append(model(nodes(own("Stop", "x", "h"), own("Later", "h", "y"))), msg{}.bytes(8, msg{}.text(1, "com.example").int(2, 1)...)...)
+	m, err := LoadBytes(file, Operators(map[string]Operator{
+		"com.example.Stop": count(func() {
+			if stops {
+				cancel()
+			}
+		}),
+		"com.example.Later": count(func() { later++ }),
+	}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Run(ctx, twoByTwo(t)); !errors.Is(err, context.Canceled) || later != 0 {
+		t.Errorf("error %v, and %d operators ran behind it", err, later)
+	}
+	stops = false
+	out, err := m.Run(context.Background(), twoByTwo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tensor.Data[float32](out["y"]); err != nil || !slices.Equal(got, []float32{1, 4, 5, -2}) {
+		t.Errorf("y is %v, %v", got, err)
+	}
+}

@@ -32,7 +32,7 @@ func loweringOf(domain, name string) (lowering, bool) {
 	lowerings.once.Do(func() {
 		lowerings.all = map[string]lowering{}
 		for _, part := range []map[string]lowering{elementwise, shaping, indexing, reductions, products, windows, normalizations, recurrences,
-			control(), sequences, quantization, images, transformers, hosted} {
+			control(), sequences, quantization, images, signals, streams, draws, transformers, hosted} {
 			maps.Copy(lowerings.all, part)
 		}
 	})
@@ -111,11 +111,11 @@ var elementwise = map[string]lowering{
 	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot).ofBits(), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
 	"Det": unary(det),
 
-	"Add": pair(tensor.Add).ofBits(), "Sub": pair(tensor.Sub).ofBits(), "Mul": pair(tensor.Mul).ofBits(), "Div": pair(div), "PRelu": pair(prelu),
+	"Add": pair(tensor.Add).ofBits(), "Sub": pair(tensor.Sub).ofBits(), "Mul": pair(tensor.Mul).ofBits(), "Div": ofUint64(divideUint64, div), "PRelu": pair(prelu),
 	"And": pair(tensor.LogicalAnd), "Or": pair(tensor.LogicalOr), "Xor": pair(tensor.LogicalXor), "BitwiseAnd": pair(tensor.BitwiseAnd).ofBits(),
 	"BitwiseOr": pair(tensor.BitwiseOr).ofBits(), "BitwiseXor": pair(tensor.BitwiseXor).ofBits(), "Equal": pair(tensor.Eq).ofBits(),
 	"Greater": unsigned(tensor.Gt, false), "GreaterOrEqual": unsigned(tensor.Ge, false),
-	"Less": unsigned(tensor.Lt, false), "LessOrEqual": unsigned(tensor.Le, false), "Pow": pair(pow),
+	"Less": unsigned(tensor.Lt, false), "LessOrEqual": unsigned(tensor.Le, false), "Pow": plain(power).ofBits(),
 
 	"Sum": folded(tensor.Add), "Max": unsigned(tensor.Maximum, true), "Min": unsigned(tensor.Minimum, true),
 	"Mean": {make: func(n *node) kernel {
@@ -162,14 +162,11 @@ var elementwise = map[string]lowering{
 		}
 		return y
 	}),
-	"Mod": {make: func(n *node) kernel {
-		fmod := n.flag("fmod")
-		return func(c *call) error {
-			if fmod {
-				return c.put(0, tensor.Fmod(c.t(0), c.t(1)))
-			}
-			return c.put(0, tensor.Remainder(c.t(0), c.t(1)))
+	"Mod": {bits: true, make: func(n *node) kernel {
+		if n.flag("fmod") {
+			return ofUint64(restUint64, tensor.Fmod).make(n)
 		}
+		return ofUint64(restUint64, tensor.Remainder).make(n)
 	}},
 	"BitShift": {bits: true, make: func(n *node) kernel {
 		right := n.oneOf("direction", "LEFT", "RIGHT") == "RIGHT"
@@ -343,8 +340,7 @@ func cast(c *call, n *node, to format.Elem) error {
 		}
 		return c.as(0, y, to)
 	case from == format.Uint64 && (to == format.Float || to == format.Double || to == format.Float16 || to == format.BFloat16):
-		y := x.ToType(tensor.Float64)
-		return c.as(0, tensor.Where(x.LtScalar(0), y.AddScalar(math.Ldexp(1, 64)), y).ToType(carriers[to]), to)
+		return c.as(0, floatOfUint64(x).ToType(carriers[to]), to)
 	case from == format.Uint64 && to != format.Int64 && to != format.Bool, to == format.Uint64 && !isInt(x) && x.DType() != tensor.Bool:
 		return fmt.Errorf("%w: a cast of %s to %s", ErrUnsupported, from, to)
 	}

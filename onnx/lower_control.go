@@ -15,6 +15,8 @@ func control() map[string]lowering {
 		"If":   {make: branch, bits: true},
 		"Loop": {make: loop, bits: true},
 		"Scan": {make: scan, bits: true},
+
+		"SequenceMap": {make: mapped, bits: true},
 	}
 }
 
@@ -455,6 +457,47 @@ func scan(n *node) kernel {
 				return err
 			}
 		}
+		return nil
+	}
+}
+
+// mapped runs a body for every element of a sequence, and with it the elements of other
+// sequences at its place, and tensors.
+func mapped(n *node) kernel {
+	body := n.subgraph("body")
+	if n.err == nil && (len(n.in) < 1 || len(body.inputs) != len(n.in) || len(n.file.Outputs) > len(body.outputs)) {
+		n.refuse("a body of %d inputs and %d outputs for %d operands and %d results", len(body.inputs), len(body.outputs), len(n.in), len(n.file.Outputs))
+	}
+	return func(cl *call) error {
+		c := *cl
+		c.in, c.out = append([]*value{}, cl.in...), make([]*value, len(cl.out))
+		if err := c.sequence(0); err != nil {
+			return err
+		}
+		lists := make([]*value, len(cl.out))
+		for k := range lists {
+			lists[k] = &value{form: formSequence, elem: c.in[0].elem}
+		}
+		for i := range c.in[0].list {
+			in := make([]*value, len(c.in))
+			for k, v := range c.in {
+				if in[k] = v; v == nil || v.form != formSequence {
+					continue
+				}
+				if len(v.list) <= i {
+					return fmt.Errorf("sequences of %d and %d elements", len(c.in[0].list), len(v.list))
+				}
+				in[k] = v.list[i]
+			}
+			out, err := c.round(body, in, 0, 0)
+			if err != nil {
+				return err
+			}
+			for k, list := range lists {
+				list.list, list.elem = append(list.list, out[k]), out[k].elem
+			}
+		}
+		copy(cl.out, lists)
 		return nil
 	}
 }

@@ -10,108 +10,148 @@ import (
 )
 
 // hosted are the operators whose results have a size that their operands' values decide,
-// or that read bits as another type. They work on the host, whatever the device.
+// or that read bits as another type: the host waits for them.
 var hosted = map[string]lowering{
 	"NonMaxSuppression": {make: suppress},
+	"Unique":            {bits: true, make: unique},
 	"BitCast": {bits: true, make: func(n *node) kernel {
 		to := n.elem("to")
 		return func(c *call) error {
 			from := c.elem(0)
-			if from.Bits() != to.Bits() || carriers[from].Size()*8 != from.Bits() || carriers[to].Size()*8 != to.Bits() {
-				if carriers[from].Size()*8 != from.Bits() || carriers[to].Size()*8 != to.Bits() {
-					return fmt.Errorf("%w: the bits of %s as %s", ErrUnsupported, from, to)
-				}
-				return fmt.Errorf("the bits of %s as %s", from, to)
+			if from.Bits() != to.Bits() || from.Bits() < 8 || smallFloats[from].bits != 0 || smallFloats[to].bits != 0 {
+				return fmt.Errorf("%w: the bits of %s as %s", ErrUnsupported, from, to)
 			}
-			raw, err := c.t(0).Bytes()
+			x := c.t(0)
+			if d, ok := sameBits[from]; ok {
+				x = x.ToType(d)
+			}
+			raw, err := x.Bytes()
 			if err != nil {
 				return err
 			}
-			return c.as(0, tensor.FromBytes(raw, carriers[to], c.t(0).Shape(), tensor.On(c.dev)), to)
+			if d, ok := sameBits[to]; ok {
+				y := tensor.FromBytes(raw, d, x.Shape(), tensor.On(c.dev)).ToType(carriers[to])
+				return c.as(0, y.BitwiseAndScalar(int64(1)<<to.Bits()-1), to)
+			}
+			return c.as(0, tensor.FromBytes(raw, carriers[to], x.Shape(), tensor.On(c.dev)), to)
 		}
 	}},
 }
 
-// A box is a rectangle by its corners.
-type box struct{ y0, x0, y1, x1 float32 }
+// sameBits has the dtypes of the size of types that wider tensors hold.
+var sameBits = map[format.Elem]tensor.DType{format.Uint16: tensor.Int16, format.Uint32: tensor.Int32}
 
-// overlap returns the area that two boxes share over the area of both.
-func (a box) overlap(b box) float32 {
-	h, w := min(a.y1, b.y1)-max(a.y0, b.y0), min(a.x1, b.x1)-max(a.x0, b.x0)
-	if h <= 0 || w <= 0 {
-		return 0
+// unique finds the elements, or along an axis the parts, of which there are no others
+// before: numbers for their elements are put in order on the host.
+func unique(n *node) kernel {
+	sorted, along := n.flag("sorted"), n.given("axis")
+	return func(c *call) error {
+		x, a := c.t(0), 0
+		if !along {
+			x = x.Reshape(x.NumElements())
+		}
+		a, err := axis(n.int("axis"), x.Rank())
+		if !along {
+			a, err = 0, nil
+		}
+		if err != nil {
+			return err
+		}
+		parts := x.Movedim([]int{a}, 0).Contiguous()
+		if c.elem(0) == format.Uint64 {
+			parts = turn(parts)
+		}
+		values, ranks, times := tensor.Unique(parts)
+		for _, t := range []tensor.Tensor{values, times} {
+			if err := t.Err(); err != nil {
+				return err
+			}
+		}
+		places, err := tensor.Data[int64](ranks)
+		if err != nil {
+			return err
+		}
+		count := x.Size(a)
+		width := len(places) / max(count, 1)
+		part := func(i int) []int64 { return places[i*width:][:width] }
+		order := make([]int, count)
+		for i := range order {
+			order[i] = i
+		}
+		slices.SortStableFunc(order, func(i, j int) int { return slices.Compare(part(i), part(j)) })
+		var groups [][]int // of equal parts, in order
+		for i, p := range order {
+			if i == 0 || !slices.Equal(part(order[i-1]), part(p)) {
+				groups = append(groups, nil)
+			}
+			groups[len(groups)-1] = append(groups[len(groups)-1], p)
+		}
+		if !sorted {
+			slices.SortFunc(groups, func(a, b []int) int { return cmp.Compare(a[0], b[0]) })
+		}
+		first, counts, inverse := make([]int64, len(groups)), make([]int64, len(groups)), make([]int64, count)
+		for g, group := range groups {
+			first[g], counts[g] = int64(group[0]), int64(len(group))
+			for _, i := range group {
+				inverse[i] = int64(g)
+			}
+		}
+		if err := c.as(0, x.IndexSelect(a, tensor.From(first).To(c.dev)), c.elem(0)); err != nil {
+			return err
+		}
+		for i, list := range [][]int64{first, inverse, counts} {
+			if err := c.as(1+i, tensor.From(list).To(c.dev), format.Int64); err != nil {
+				return err
+			}
+		}
+		return nil
 	}
-	first, second := (a.y1-a.y0)*(a.x1-a.x0), (b.y1-b.y0)*(b.x1-b.x0)
-	if union := first + second - h*w; first > 0 && second > 0 && union > 0 {
-		return h * w / union
-	}
-	return 0
 }
 
 // suppress keeps the boxes of the best scores that overlap none that was kept too much.
 func suppress(n *node) kernel {
 	centers := n.flag("center_point_box")
 	return func(c *call) error {
-		bs, ss := c.in[0].t.Shape(), c.in[1].t.Shape()
+		boxes, scores := c.t(0), c.t(1)
+		bs, ss := boxes.Shape(), scores.Shape()
 		if len(bs) != 3 || len(ss) != 3 || bs[2] != 4 || ss[0] != bs[0] || ss[2] != bs[1] {
 			return fmt.Errorf("boxes %v and scores %v", bs, ss)
 		}
-		corners, err := tensor.Data[float32](c.in[0].t)
+		number := func(i int) (float64, error) {
+			if !c.has(i) || c.in[i].t.NumElements() == 0 {
+				return 0, nil
+			}
+			return c.one(i)
+		}
+		most, err := number(2)
 		if err != nil {
 			return err
 		}
-		scores, err := tensor.Data[float32](c.in[1].t)
+		limit, err := number(3)
 		if err != nil {
 			return err
 		}
-		number := func(i int, missing float64) float64 {
-			if !c.has(i) || c.in[i].t.NumElements() == 0 || err != nil {
-				return missing
-			}
-			v, e := c.one(i)
-			err = e
-			return v
-		}
-		most, limit := int(number(2, 0)), float32(number(3, 0))
-		least, bounded := float32(number(4, 0)), c.has(4)
+		least, err := number(4)
 		if err != nil {
 			return err
 		}
-		boxes := make([]box, len(corners)/4)
-		for i := range boxes {
-			p := corners[4*i:]
-			b := box{min(p[0], p[2]), min(p[1], p[3]), max(p[0], p[2]), max(p[1], p[3])}
-			if centers {
-				b = box{p[1] - p[3]/2, p[0] - p[2]/2, p[1] + p[3]/2, p[0] + p[2]/2}
-			}
-			boxes[i] = b
+		first, second := boxes.Narrow(2, 0, 2), boxes.Narrow(2, 2, 2)
+		if centers {
+			half := second.MulScalar(0.5)
+			first, second = first.Sub(half), first.Add(half)
+		} else {
+			first, second = first.Minimum(second), first.Maximum(second)
 		}
-		var out []int64
-		for batch := range ss[0] {
-			for class := range ss[1] {
-				own, of := scores[(batch*ss[1]+class)*ss[2]:][:ss[2]], boxes[batch*bs[1]:][:bs[1]]
-				order := make([]int, 0, len(own))
-				for i, s := range own {
-					if !bounded || s > least {
-						order = append(order, i)
-					}
-				}
-				slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(own[b], own[a]) })
-				var kept []int
-				for _, i := range order {
-					if len(kept) >= most {
-						break
-					}
-					if !slices.ContainsFunc(kept, func(k int) bool { return of[i].overlap(of[k]) > limit }) {
-						kept = append(kept, i)
-						out = append(out, int64(batch), int64(class), int64(i))
-					}
-				}
-			}
+		values, order := scores.Sort(2, tensor.Descending())
+		four := []int{ss[0], ss[1], ss[2], 4}
+		boxes = tensor.Cat([]tensor.Tensor{first, second}, 2).Unsqueeze(1).Expand(four...)
+		sorted := boxes.Gather(2, order.Unsqueeze(3).Expand(four...)).Reshape(ss[0]*ss[1], ss[2], 4)
+		stay := sorted.NMSKept(limit).Reshape(ss...)
+		if c.has(4) {
+			stay = stay.LogicalAnd(values.GtScalar(float32(least)))
 		}
-		if out == nil {
-			out = []int64{}
-		}
-		return c.as(0, tensor.From(out, len(out)/3, 3).To(c.dev), format.Int64)
+		stay = stay.LogicalAnd(stay.ToType(tensor.Int64).Cumsum(2).LeScalar(most))
+		places := stay.Nonzero().Narrow(1, 0, 2)
+		return c.as(0, tensor.Cat([]tensor.Tensor{places, order.MaskedSelect(stay).Unsqueeze(1)}, 1), format.Int64)
 	}
 }

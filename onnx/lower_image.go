@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -12,6 +13,7 @@ import (
 var images = map[string]lowering{
 	"Resize":   {make: resize},
 	"Upsample": {make: resize},
+	"RoiAlign": {make: align},
 	"GridSample": {make: func(n *node) kernel {
 		mode, padding, align := n.string("mode"), n.oneOf("padding_mode", "zeros", "border", "reflection"), n.flag("align_corners")
 		how := tensor.InterpolationBilinear
@@ -75,27 +77,65 @@ var images = map[string]lowering{
 	}},
 }
 
-// A resizing is how one axis goes to another extent.
-type resizing struct {
-	coordinates, mode, nearest string
-	antialias, outside         bool
-	a, fill                    float64
+// align takes what is in boxes of images, in a number of bins.
+func align(n *node) kernel {
+	mode, size := n.oneOf("mode", "avg", "max"), []int{n.int("output_height"), n.int("output_width")}
+	opts := []tensor.Option{tensor.SpatialScale(n.float("spatial_scale")), tensor.SamplingRatio(n.int("sampling_ratio"))}
+	if mode == "max" {
+		opts = append(opts, tensor.RoiModeMax)
+	}
+	if n.spec.Since >= 16 && n.oneOf("coordinate_transformation_mode", "half_pixel", "output_half_pixel") == "half_pixel" {
+		opts = append(opts, tensor.Aligned())
+	}
+	return func(c *call) error {
+		x, boxes, images := c.t(0), c.t(1), c.t(2)
+		if boxes.Rank() != 2 || boxes.Size(1) != 4 || images.Rank() != 1 || images.Size(0) != boxes.Size(0) {
+			return fmt.Errorf("boxes %v of images %v", boxes.Shape(), images.Shape())
+		}
+		ratio := max(n.int("sampling_ratio"), 1)
+		if err := c.size([]int{boxes.Size(0), x.Size(1), size[0], size[1]}); err != nil {
+			return err
+		}
+		if err := c.size([]int{boxes.Size(0), size[0], size[1], 4, ratio, ratio}); err != nil {
+			return err
+		}
+		dt := x.DType()
+		if dt.Size() < 4 { // numbers of images beyond 2048
+			x, boxes = x.ToType(tensor.Float32), boxes.ToType(tensor.Float32)
+		}
+		boxes = tensor.Cat([]tensor.Tensor{images.Unsqueeze(1).ToType(boxes.DType()), boxes}, 1)
+		return c.put(0, x.RoiAlign(boxes, size, opts...).ToType(dt))
+	}
 }
 
+// resizes are the interpolations and the coordinates by their names in the standard.
+var (
+	resizeModes = map[string]tensor.ResizeMode{
+		"nearest": tensor.ResizeModeNearest, "linear": tensor.ResizeModeLinear, "bilinear": tensor.ResizeModeLinear, "cubic": tensor.ResizeModeCubic,
+	}
+	resizePlaces = map[string]tensor.Coordinates{
+		"half_pixel": tensor.CoordinatesHalfPixel, "half_pixel_symmetric": tensor.CoordinatesHalfPixelSymmetric,
+		"pytorch_half_pixel": tensor.CoordinatesPytorchHalfPixel, "align_corners": tensor.CoordinatesAlignCorners,
+		"asymmetric": tensor.CoordinatesAsymmetric, "tf_half_pixel_for_nn": tensor.CoordinatesTfHalfPixelForNn, "tf_crop_and_resize": tensor.CoordinatesCrop,
+	}
+	resizeNearest = map[string]tensor.Rounding{
+		"round_prefer_floor": tensor.RoundingPreferFloor, "round_prefer_ceil": tensor.RoundingPreferCeil, "floor": tensor.RoundingFloor, "ceil": tensor.RoundingCeil,
+	}
+)
+
 func resize(n *node) kernel {
-	r := resizing{mode: n.oneOf("mode", "nearest", "linear", "cubic", "bilinear"), a: -0.75, coordinates: "asymmetric", nearest: "floor"}
-	if r.mode == "bilinear" {
-		r.mode = "linear"
-	}
-	policy := "stretch"
+	mode := resizeModes[n.oneOf("mode", slices.Sorted(maps.Keys(resizeModes))...)]
+	coordinates, nearest := "asymmetric", "floor"
+	var opts []tensor.Option
 	if n.spec.Name == "Resize" && n.spec.Since >= 11 {
-		r.coordinates = n.oneOf("coordinate_transformation_mode", "half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
-			"asymmetric", "tf_crop_and_resize", "tf_half_pixel_for_nn")
-		r.nearest = n.oneOf("nearest_mode", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
-		r.a, r.outside, r.fill = n.float("cubic_coeff_a"), n.flag("exclude_outside"), n.float("extrapolation_value")
+		coordinates = n.oneOf("coordinate_transformation_mode", slices.Sorted(maps.Keys(resizePlaces))...)
+		nearest = n.oneOf("nearest_mode", slices.Sorted(maps.Keys(resizeNearest))...)
+		opts = append(opts, tensor.Cubic(n.float("cubic_coeff_a")), tensor.ExcludeOutside(n.flag("exclude_outside")), tensor.Extrapolation(n.float("extrapolation_value")))
 	}
+	opts = append(opts, mode, resizePlaces[coordinates], resizeNearest[nearest])
+	policy := "stretch"
 	if n.spec.Since >= 18 {
-		r.antialias = n.flag("antialias")
+		opts = append(opts, tensor.Antialias(n.flag("antialias") && mode != tensor.ResizeModeNearest))
 		policy = n.oneOf("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
 	}
 	roiAt, scalesAt, sizesAt := 1, 2, 3
@@ -150,13 +190,20 @@ func resize(n *node) kernel {
 		default:
 			return fmt.Errorf("neither scales nor sizes")
 		}
+		shape := x.Shape()
+		for i, a := range at {
+			shape[a] = sizes[i]
+		}
+		if err := c.size(shape); err != nil {
+			return err
+		}
 		dt := x.DType()
-		if r.mode != "nearest" && (isInt(x) || dt.Size() < 4) {
+		if mode != tensor.ResizeModeNearest && (isInt(x) || dt.Size() < 4) {
 			x = x.ToType(tensor.Float32)
 		}
 		for i, a := range at {
 			var lo, hi float64
-			if r.coordinates == "tf_crop_and_resize" {
+			if coordinates == "tf_crop_and_resize" {
 				if len(roi) != 2*len(at) {
 					return fmt.Errorf("%d numbers of a region for %d axes", len(roi), len(at))
 				}
@@ -164,11 +211,12 @@ func resize(n *node) kernel {
 			} else if sizes[i] == x.Size(a) && scales[i] == 1 {
 				continue
 			}
-			if x, err = r.axis(x, a, sizes[i], scales[i], lo, hi); err != nil {
-				return err
+			if x.Size(a) == 0 || !(scales[i] > 0) {
+				return fmt.Errorf("axis %d of %d elements scaled by %g", a, x.Size(a), scales[i])
 			}
+			x = x.Resample(a, sizes[i], slices.Concat(opts, []tensor.Option{tensor.ScaleFactor(scales[i]), tensor.CropStart(lo), tensor.CropEnd(hi)})...)
 		}
-		if isIntDType(dt) && r.mode != "nearest" {
+		if isIntDType(dt) && mode != tensor.ResizeModeNearest {
 			lowest, highest := limits(dt)
 			x = x.Round().ClampScalar(lowest, highest)
 		}
@@ -198,140 +246,4 @@ func aspect(x tensor.Tensor, at, sizes []int, policy string) []float64 {
 		sizes[i] = int(math.Floor(s*float64(x.Size(a)) + 0.5))
 	}
 	return scales
-}
-
-// place returns the coordinate in n elements of element i of size.
-func (r resizing) place(i, n, size int, scale, lo, hi float64) float64 {
-	o := float64(i)
-	switch r.coordinates {
-	case "align_corners":
-		span := scale*float64(n) - 1
-		if size == 1 || math.Abs(span) < 1e-9 {
-			return 0
-		}
-		return o * float64(n-1) / span
-	case "asymmetric":
-		return o / scale
-	case "pytorch_half_pixel":
-		if size == 1 {
-			return 0
-		}
-	case "tf_half_pixel_for_nn":
-		return (o + 0.5) / scale
-	case "half_pixel_symmetric":
-		adjust := float64(size) / (scale * float64(n))
-		center := float64(n) / 2
-		return center*(1-adjust) + (o+0.5)/scale - 0.5
-	case "tf_crop_and_resize":
-		if size == 1 {
-			return 0.5 * (lo + hi) * float64(n-1)
-		}
-		return lo*float64(n-1) + o*(hi-lo)*float64(n-1)/float64(size-1)
-	}
-	return (o+0.5)/scale - 0.5
-}
-
-// axis resizes one axis: every element is a weighted sum of some along it.
-func (r resizing) axis(x tensor.Tensor, a, size int, scale, lo, hi float64) (tensor.Tensor, error) {
-	n := x.Size(a)
-	if n == 0 || scale <= 0 || math.IsNaN(scale) {
-		return x, fmt.Errorf("axis %d of %d elements scaled by %g", a, n, scale)
-	}
-	var taps int
-	index, weight := make([][]int64, size), make([][]float64, size)
-	outside := make([]bool, size)
-	for i := range size {
-		p := r.place(i, n, size, scale, lo, hi)
-		outside[i] = r.coordinates == "tf_crop_and_resize" && (p < 0 || p > float64(n-1))
-		index[i], weight[i] = r.taps(p, n, scale)
-		taps = max(taps, len(index[i]))
-	}
-	var out tensor.Tensor
-	shape := slices.Repeat([]int{1}, x.Rank())
-	shape[a] = size
-	for k := range taps {
-		ix, w := make([]int64, size), make([]float64, size)
-		for i := range size {
-			if k < len(index[i]) {
-				ix[i], w[i] = index[i][k], weight[i][k]
-			}
-		}
-		part := x.IndexSelect(a, tensor.From(ix).To(x.Device()))
-		if r.mode != "nearest" {
-			part = part.Mul(tensor.From(w, shape...).ToType(x.DType()).To(x.Device()))
-		}
-		if k == 0 {
-			out = part
-		} else {
-			out = out.Add(part)
-		}
-	}
-	if slices.Contains(outside, true) {
-		out = tensor.Where(tensor.From(outside, shape...).To(x.Device()), tensor.Full([]int{}, r.fill, tensor.OfType(tensor.Float64), tensor.On(x.Device())).ToType(x.DType()), out)
-	}
-	return out, nil
-}
-
-// taps returns the elements that a place is made of, and their weights.
-func (r resizing) taps(p float64, n int, scale float64) (index []int64, weight []float64) {
-	if r.mode == "nearest" {
-		var k float64
-		switch r.nearest {
-		case "round_prefer_floor":
-			k = math.Ceil(p - 0.5)
-		case "round_prefer_ceil":
-			k = math.Floor(p + 0.5)
-		case "floor":
-			k = math.Floor(p)
-		case "ceil":
-			k = math.Ceil(p)
-		}
-		return []int64{int64(min(max(k, 0), float64(n-1)))}, []float64{1}
-	}
-	reach, stretch := 1.0, 1.0
-	if r.mode == "cubic" {
-		reach = 2
-	}
-	if r.antialias && scale < 1 {
-		stretch = scale
-		reach /= scale
-	}
-	from, to := int(math.Floor(p-reach))+1, int(math.Ceil(p+reach))-1
-	if !r.antialias || scale >= 1 { // the elements around the place
-		f := int(math.Floor(p))
-		from, to = f, f+1
-		if r.mode == "cubic" {
-			from, to = f-1, f+2
-		}
-	}
-	total := 0.0
-	for k := from; k <= to; k++ {
-		w := r.weight((p - float64(k)) * stretch)
-		if r.outside && (k < 0 || k >= n) {
-			continue
-		}
-		index, weight = append(index, int64(min(max(k, 0), n-1))), append(weight, w)
-		total += w
-	}
-	if (r.outside || stretch != 1) && total != 0 {
-		for i := range weight {
-			weight[i] /= total
-		}
-	}
-	return index, weight
-}
-
-// weight returns the kernel of the interpolation at a distance.
-func (r resizing) weight(d float64) float64 {
-	d = math.Abs(d)
-	if r.mode == "linear" {
-		return max(1-d, 0)
-	}
-	switch {
-	case d <= 1:
-		return ((r.a+2)*d-(r.a+3))*d*d + 1
-	case d < 2:
-		return ((r.a*d-5*r.a)*d+8*r.a)*d - 4*r.a
-	}
-	return 0
 }

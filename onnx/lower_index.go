@@ -89,7 +89,7 @@ var indexing = map[string]lowering{
 			return c.put(0, x.IndexSelect(a, c.t(1).Nonzero().Reshape(-1)))
 		}
 	}},
-	"TopK": {make: func(n *node) kernel {
+	"TopK": {bits: true, make: func(n *node) kernel {
 		at, largest := n.int("axis"), n.spec.Since < 11 || n.flag("largest")
 		return func(c *call) error {
 			x := c.t(0)
@@ -108,8 +108,12 @@ var indexing = map[string]lowering{
 			if k < 0 || k > x.Size(a) {
 				return fmt.Errorf("k is %d of an axis of %d", k, x.Size(a))
 			}
-			v, i := x.Sort(a, tensor.Descending(largest))
-			if err := c.put(0, v.Narrow(a, 0, k).Contiguous()); err != nil {
+			of := func(t tensor.Tensor) tensor.Tensor { return t }
+			if c.elem(0) == format.Uint64 {
+				of = turn
+			}
+			v, i := of(x).Sort(a, tensor.Descending(largest))
+			if err := c.put(0, of(v.Narrow(a, 0, k).Contiguous())); err != nil {
 				return err
 			}
 			return c.as(1, i.Narrow(a, 0, k).Contiguous(), format.Int64)

@@ -167,9 +167,21 @@ var smallValues = func() map[format.Elem]func() []float32 {
 	return out
 }()
 
-// narrow rounds to the nearest number that a small float has, to the even code of two. It
-// works on the host: these types are for storage.
+// float8s are the types that package tensor has conversions for.
+var float8s = map[format.Elem]tensor.Float8{
+	format.Float8E4M3FN: tensor.Float8E4m3fn, format.Float8E4M3FNUZ: tensor.Float8E4m3fnuz,
+	format.Float8E5M2: tensor.Float8E5m2, format.Float8E5M2FNUZ: tensor.Float8E5m2fnuz,
+}
+
+// narrow rounds to the nearest number that a small float has, to the even code of two. Types
+// of less than 8 bits, and powers of two, are rounded on the host.
 func narrow(x tensor.Tensor, to format.Elem, saturate bool, mode string) (tensor.Tensor, error) {
+	if of, ok := float8s[to]; ok {
+		if !x.DType().IsFloat() {
+			x = x.ToType(tensor.Float64)
+		}
+		return x.Float8Encode(of, tensor.Saturate(saturate)).Float8Decode(of), nil
+	}
 	dev, shape := x.Device(), x.Shape()
 	data, err := tensor.Data[float64](x.ToType(tensor.Float64))
 	if err != nil {

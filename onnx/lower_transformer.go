@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
 // transformers are the operators of attention.
@@ -246,31 +245,4 @@ func (a attending) bias(c *call, q, k tensor.Tensor, past int) (bias tensor.Tens
 		allow(column.Lt(lengths))
 	}
 	return bias, biased, bias.Err()
-}
-
-// unsigned makes an operator that compares two operands compare uint64, too: with the
-// highest bit changed they are in the order of int64.
-func unsigned(f func(x, y tensor.Tensor) tensor.Tensor, back bool) lowering {
-	return plain(func(c *call) error {
-		x := c.t(0)
-		turn := func(t tensor.Tensor) tensor.Tensor { return t.BitwiseXorScalar(int64(math.MinInt64)) }
-		is := c.elem(0) == format.Uint64
-		if is {
-			x = turn(x)
-		}
-		for i := 1; i < len(c.in); i++ {
-			y := c.t(i)
-			if is {
-				y = turn(y)
-			}
-			x = f(x, y)
-		}
-		switch {
-		case is && back:
-			x = turn(x)
-		case len(c.in) == 1:
-			x = x.Clone()
-		}
-		return c.put(0, x)
-	}).ofBits()
 }

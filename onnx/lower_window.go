@@ -14,9 +14,11 @@ var windows = map[string]lowering{
 	"Conv":              {make: convolve},
 	"ConvTranspose":     {make: convolveTransposed},
 	"MaxPool":           {make: maxPool},
+	"MaxUnpool":         {make: maxUnpool},
 	"AveragePool":       {make: averagePool},
 	"LpPool":            {make: lpPool},
 	"Col2Im":            {make: fold},
+	"DeformConv":        {make: deform},
 	"GlobalAveragePool": plain(func(c *call) error { return c.put(0, mean(c.t(0), spatial(c.t(0)), true)) }),
 	"GlobalMaxPool": plain(func(c *call) error {
 		return c.put(0, tensor.Max(c.t(0), tensor.Dim(spatial(c.t(0))...), tensor.KeepDim()))
@@ -45,41 +47,55 @@ func fold(n *node) kernel {
 		if err != nil {
 			return err
 		}
-		x := c.t(0)
-		d, area := len(image), product(block)
-		if x.Rank() != 3 || x.Size(1)%area != 0 {
+		x, d := c.t(0), len(image)
+		if x.Rank() != 3 {
 			return fmt.Errorf("columns of shape %v for blocks of %v", x.Shape(), block)
 		}
-		full := make([]int, d) // with the padding
-		count := make([]int, d)
+		full := slices.Clone(image) // with the padding
 		for i := range d {
-			full[i] = image[i] + w.pads[i] + w.pads[d+i]
-			count[i] = (full[i]-w.span(i))/w.strides[i] + 1
+			full[i] += w.pads[i] + w.pads[d+i]
 		}
-		if x.Size(2) != product(count) {
-			return fmt.Errorf("%d columns for %v blocks", x.Size(2), count)
+		if err := c.size(append([]int{x.Size(0), x.Size(1)}, full...)); err != nil {
+			return err
 		}
-		index := make([]int64, 0, area*x.Size(2))
-		for b := range area {
-			for l := range product(count) {
-				at, step, bb, ll := 0, 1, b, l
-				for i := d - 1; i >= 0; i-- {
-					at += step * (ll%count[i]*w.strides[i] + bb%block[i]*w.dilations[i])
-					step *= full[i]
-					bb, ll = bb/block[i], ll/count[i]
-				}
-				index = append(index, int64(at))
-			}
-		}
-		channels := x.Size(1) / area
-		flat := x.Reshape(x.Size(0)*channels, len(index))
-		places := tensor.From(index).To(c.dev).Expand(flat.Size(0), len(index)).Contiguous()
-		y := tensor.Zeros([]int{flat.Size(0), product(full)}, tensor.OfType(x.DType()), tensor.On(c.dev)).ScatterAdd(1, places, flat)
-		y = y.Reshape(append([]int{x.Size(0), channels}, full...)...)
+		y := x.Col2im(full, block, tensor.Dilation(w.dilations...), tensor.Stride(w.strides...))
 		for i := range d {
 			y = y.Narrow(2+i, w.pads[i], image[i])
 		}
 		return c.put(0, y)
+	}
+}
+
+// deform convolves at places that are moved by offsets.
+func deform(n *node) kernel {
+	w0, groups, parts := windowOf(n), n.int("group"), n.int("offset_group")
+	if len(w0.kernel) > 0 && len(w0.kernel) != 2 {
+		n.refuse("a deformable convolution with %d spatial axes", len(w0.kernel))
+	}
+	return func(c *call) error {
+		x, weight, offset := c.t(0), c.t(1), c.t(2)
+		if x.Rank() != 4 || weight.Rank() != 4 || offset.Rank() != 4 {
+			return fmt.Errorf("%w: a deformable convolution of %v with %v", ErrUnsupported, x.Shape(), weight.Shape())
+		}
+		w, err := w0.on(x.Shape()[2:], weight.Shape()[2:])
+		if err != nil {
+			return err
+		}
+		if x.Size(1) != groups*weight.Size(1) || offset.Size(1) != parts*2*product(weight.Shape()[2:]) {
+			return fmt.Errorf("%d groups and %d of offsets %v for a deformable convolution of %v with %v", groups, parts, offset.Shape(), x.Shape(), weight.Shape())
+		}
+		pads := w.pads[:2]
+		if !w.even() {
+			x, pads = x.Pad(w.around()), make([]int, 2)
+		}
+		opts := []tensor.Option{tensor.Stride(w.strides...), tensor.Dilation(w.dilations...), tensor.Padding(pads...)}
+		if c.has(3) {
+			opts = append(opts, tensor.Bias(c.t(3)))
+		}
+		if c.has(4) {
+			opts = append(opts, tensor.Mask(c.t(4)))
+		}
+		return c.put(0, x.DeformConv2d(offset, weight, opts...))
 	}
 }
 
@@ -102,7 +118,10 @@ type window struct {
 // windowOf reads the attributes of a window.
 func windowOf(n *node) window {
 	w := window{kernel: n.ints("kernel_shape"), strides: n.ints("strides"), dilations: n.ints("dilations"), pads: n.ints("pads"), ceil: n.flag("ceil_mode")}
-	w.auto = n.oneOf("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+	w.auto = "NOTSET"
+	if _, ok := n.spec.Attribute("auto_pad"); ok {
+		w.auto = n.oneOf("auto_pad", "NOTSET", "SAME_UPPER", "SAME_LOWER", "VALID")
+	}
 	for _, list := range [][]int{w.kernel, w.strides, w.dilations} {
 		for _, v := range list {
 			if v < 1 {
@@ -438,5 +457,47 @@ func lpPool(n *node) kernel {
 		}
 		taps := w.taps(x.Abs().PowScalar(p), 0)
 		return c.put(0, sum(taps, last(taps.Rank(), len(w.kernel)), false).PowScalar(1/p))
+	}
+}
+
+// maxUnpool puts elements where indices, which count all elements of the result, say.
+func maxUnpool(n *node) kernel {
+	w0 := windowOf(n)
+	return func(c *call) error {
+		x := c.t(0)
+		d := x.Rank() - 2
+		if d < 1 {
+			return fmt.Errorf("%w: an unpooling of %v", ErrUnsupported, x.Shape())
+		}
+		w, err := w0.on(x.Shape()[2:], w0.kernel)
+		if err != nil {
+			return err
+		}
+		shape := x.Shape()
+		for i := range d {
+			shape[2+i] = (shape[2+i]-1)*w.strides[i] - w.pads[i] - w.pads[d+i] + w.kernel[i]
+		}
+		if err := c.size(shape); err != nil {
+			return err
+		}
+		flat := tensor.Zeros([]int{product(shape)}, tensor.OfType(x.DType()), tensor.On(c.dev))
+		y := flat.Scatter(0, c.t(1).Reshape(x.NumElements()), x.Reshape(x.NumElements())).Reshape(shape...)
+		if !c.has(2) {
+			return c.put(0, y)
+		}
+		to, err := c.ints(2)
+		if err != nil {
+			return err
+		}
+		if len(to) != len(shape) || !slices.Equal(to[:2], shape[:2]) {
+			return fmt.Errorf("output_shape %v for an unpooling to %v", to, shape)
+		}
+		fill := tensor.Zeros([]int{}, tensor.OfType(x.DType()), tensor.On(c.dev))
+		for i := range d {
+			if y, err = padAxis(y, 2+i, 0, to[2+i]-shape[2+i], "constant", fill); err != nil {
+				return err
+			}
+		}
+		return c.put(0, y)
 	}
 }

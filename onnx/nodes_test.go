@@ -180,7 +180,12 @@ func (c nodeCase) run(d device.Device) error {
 					if err != nil {
 						return err
 					}
-					if err := agree(got[out.Name], want, rtol, atol); err != nil {
+					if strings.HasPrefix(c.name, "test_bernoulli") { // drawn by another generator
+						err = alike(got[out.Name], want)
+					} else {
+						err = agree(got[out.Name], want, rtol, max(atol, c.noise(want)))
+					}
+					if err != nil {
 						return fmt.Errorf("run %d, output %q: %w", round, out.Name, err)
 					}
 				}
@@ -196,6 +201,32 @@ func lent(v *value) *value {
 		lent(x)
 	}
 	return v
+}
+
+// noise returns how far the standard's own results may be off: those of its Fourier
+// transforms by a part of the largest number.
+func (c nodeCase) noise(want *value) float64 {
+	if !strings.HasPrefix(c.name, "test_dft") && !strings.HasPrefix(c.name, "test_stft") {
+		return 0
+	}
+	largest, err := want.t.ToType(tensor.Float64).Abs().Max().Item()
+	if err != nil {
+		return 0
+	}
+	return math.Ldexp(largest, -22)
+}
+
+// alike reports an error unless got has the type and the shape of want, and its elements
+// are all 0 or 1.
+func alike(got, want *value) error {
+	if got.elem != want.elem || !slices.Equal(got.t.Shape(), want.t.Shape()) {
+		return fmt.Errorf("%s %v, want %s %v", got.elem, got.t.Shape(), want.elem, want.t.Shape())
+	}
+	list, err := tensor.Data[float64](got.t.CPU().ToType(tensor.Float64))
+	if err == nil && slices.ContainsFunc(list, func(x float64) bool { return x != 0 && x != 1 }) {
+		err = fmt.Errorf("%v are not all 0 or 1", list)
+	}
+	return err
 }
 
 // agree compares a result with the stored one.
@@ -378,7 +409,8 @@ func (r results) document() string {
 What package onnx does with the node tests of the standard, from onnx 1.23.2: of %d cases %d pass, on the CPU and on
 simulated accelerators, and %d are refused by an error that names the operator. None gives another result.
 [The guide](guide/onnx.md) shows how models are loaded and run. 16-bit floats are compared to two units in the last place of the
-result, everything else as each case says.
+result, Fourier transforms to 2^-22 of their largest number, everything else as each case says. Of random numbers, as Bernoulli's,
+types, shapes and ranges are compared.
 
 ## Refused
 

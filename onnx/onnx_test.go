@@ -34,6 +34,10 @@ func (m msg) int(number int, v int64) msg {
 	return binary.AppendUvarint(binary.AppendUvarint(m, uint64(number<<3)), uint64(v))
 }
 
+func (m msg) float(number int, v float32) msg {
+	return binary.LittleEndian.AppendUint32(binary.AppendUvarint(m, uint64(number<<3|5)), math.Float32bits(v))
+}
+
 // nodeOf returns a node of a graph, with attributes that are messages.
 func nodeOf(operator, in, out string, attributes ...msg) msg {
 	m := msg{}
@@ -161,12 +165,12 @@ func TestInputs(t *testing.T) {
 // All that is not supported is one error.
 func TestUnsupported(t *testing.T) {
 	_, err := LoadBytes(model(nodes(nodeOf("NoSuch", "x", "a"), nodeOf("Relu", "a", "b", msg{}.text(1, "slope").int(20, 2).int(3, 1)),
-		nodeOf("Unique", "b", "c"), nodeOf("Unique", "c", "y"))))
+		nodeOf("StringNormalizer", "b", "c"), nodeOf("StringNormalizer", "c", "y"))))
 	var all *UnsupportedError
 	if !errors.As(err, &all) || !errors.Is(err, ErrUnsupported) || len(all.All) != 4 {
 		t.Fatalf("error %v", err)
 	}
-	for _, want := range []string{`NoSuch of opset 17 (node "a"): there is no such operator`, `no attribute "slope"`, "Unique of opset 17", "and 1 more"} {
+	for _, want := range []string{`NoSuch of opset 17 (node "a"): there is no such operator`, `no attribute "slope"`, "StringNormalizer of opset 17", "and 1 more"} {
 		if !strings.Contains(err.Error(), want) {
 			t.Errorf("the error has no %q: %v", want, err)
 		}
@@ -331,6 +335,51 @@ func TestMemoryOfRuns(t *testing.T) {
 	few := used(1000)
 	if many := used(*runCount); many > few+1<<20 {
 		t.Errorf("%d bytes are in use after %d runs, %d after the first thousand", many, *runCount, few)
+	}
+}
+
+// Random numbers have the distribution that attributes say, and a seed makes them again.
+func TestRandom(t *testing.T) {
+	number := func(name string, v float32) msg { return msg{}.text(1, name).int(20, 1).float(2, v) }
+	shape := msg{}.text(1, "shape").int(20, 7).int(8, 100).int(8, 100)
+	first := func(operator string, attributes ...msg) []float32 {
+		t.Helper()
+		m, err := LoadBytes(model(nodes(nodeOf(operator, "", "y", append(attributes, shape)...))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out, err := m.Run(context.Background(), twoByTwo(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := tensor.Data[float32](out["y"])
+		if err != nil || len(list) != 10_000 {
+			t.Fatal(len(list), err)
+		}
+		return list
+	}
+	moments := func(list []float32) (mean, variance float64) {
+		for _, v := range list {
+			mean += float64(v) / float64(len(list))
+		}
+		for _, v := range list {
+			variance += (float64(v) - mean) * (float64(v) - mean) / float64(len(list))
+		}
+		return mean, variance
+	}
+	normal := first("RandomNormal", number("mean", 3), number("scale", 2), number("seed", 5))
+	if mean, variance := moments(normal); math.Abs(mean-3) > 0.1 || math.Abs(variance-4) > 0.4 {
+		t.Errorf("mean %g and variance %g, want 3 and 4", mean, variance)
+	}
+	if again := first("RandomNormal", number("mean", 3), number("scale", 2), number("seed", 5)); !slices.Equal(normal, again) {
+		t.Error("one seed gave two lists")
+	}
+	uniform := first("RandomUniform", number("low", -1), number("high", 3))
+	if mean, variance := moments(uniform); math.Abs(mean-1) > 0.1 || math.Abs(variance-16.0/12) > 0.1 || slices.Min(uniform) < -1 || slices.Max(uniform) > 3 {
+		t.Errorf("mean %g and variance %g of numbers from %g to %g", mean, variance, slices.Min(uniform), slices.Max(uniform))
+	}
+	if again := first("RandomUniform", number("low", -1), number("high", 3)); slices.Equal(uniform, again) {
+		t.Error("two lists without a seed are one")
 	}
 }
 

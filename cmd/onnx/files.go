@@ -140,53 +140,41 @@ func fromPicture(p image.Image, v onnx.Value, mean, deviation [3]float64) (tenso
 	if channels != 1 && channels != 3 {
 		return tensor.Tensor{}, fmt.Errorf("a picture for %d channels, want 1 or 3", channels)
 	}
-	raw := v.DType == tensor.Uint8
-	list := make([]float32, channels*h*w)
-	for y := range h {
-		for x := range w {
-			pixel := sample(p, (float64(x)+0.5)*float64(b.Dx())/float64(w)-0.5, (float64(y)+0.5)*float64(b.Dy())/float64(h)-0.5)
-			if channels == 1 {
-				pixel[0] = 0.299*pixel[0] + 0.587*pixel[1] + 0.114*pixel[2]
-			}
-			for c := range channels {
-				value := pixel[c]
-				if raw {
-					value = math.Round(255 * value)
-				} else {
-					value = (value - mean[c]) / deviation[c]
-				}
-				list[(c*h+y)*w+x] = float32(value)
-			}
-		}
+	t := pixels(p)
+	if t.Size(2) != h || t.Size(3) != w {
+		t = t.Interpolate([]int{h, w}, tensor.ResizeModeLinear)
 	}
-	t := tensor.From(list, channels, h, w)
+	if channels == 1 {
+		gray := tensor.From([]float32{0.299, 0.587, 0.114}, 1, 3, 1, 1)
+		t = t.Mul(gray).Sum(tensor.Dim(1), tensor.KeepDim())
+	}
+	if v.DType == tensor.Uint8 {
+		t = t.MulScalar(255).Round()
+	} else {
+		own := []int{1, channels, 1, 1}
+		t = t.Sub(tensor.From(mean[:channels], own...)).Div(tensor.From(deviation[:channels], own...))
+	}
 	if a.channels > a.height {
-		t = t.Permute(1, 2, 0)
+		t = t.Permute(0, 2, 3, 1)
 	}
-	if len(v.Axes) == 4 {
-		t = t.Unsqueeze(0)
+	if len(v.Axes) == 3 {
+		t = t.Squeeze(0)
 	}
 	return t.Contiguous().ToType(v.DType), nil
 }
 
-// sample returns red, green and blue, from 0 to 1, between the four pixels around a place.
-func sample(p image.Image, x, y float64) (pixel [3]float64) {
+// pixels returns red, green and blue of a picture, from 0 to 1, as [1, 3, height, width].
+func pixels(p image.Image) tensor.Tensor {
 	b := p.Bounds()
-	x0, y0 := math.Floor(x), math.Floor(y)
-	for dy := range 2 {
-		for dx := range 2 {
-			share := math.Abs(1-float64(dx)-(x-x0)) * math.Abs(1-float64(dy)-(y-y0))
-			if share == 0 {
-				continue
-			}
-			at := image.Pt(min(max(int(x0)+dx, 0), b.Dx()-1), min(max(int(y0)+dy, 0), b.Dy()-1)).Add(b.Min)
-			red, green, blue, _ := p.At(at.X, at.Y).RGBA()
-			for c, v := range [3]uint32{red, green, blue} {
-				pixel[c] += share * float64(v) / 0xffff
-			}
+	size := b.Dx() * b.Dy()
+	list := make([]float64, 3*size)
+	for i := range size {
+		red, green, blue, _ := p.At(b.Min.X+i%b.Dx(), b.Min.Y+i/b.Dx()).RGBA()
+		for c, v := range [3]uint32{red, green, blue} {
+			list[c*size+i] = float64(v) / 0xffff
 		}
 	}
-	return pixel
+	return tensor.From(list, 1, 3, b.Dy(), b.Dx())
 }
 
 // save writes results: all as an archive of arrays, or the first as an array or a picture.
