@@ -37,6 +37,9 @@ var _ = fmt.Sprint
 // TestOpenings: the code that the documentation of a package shows first compiles, as
 // part of a function that returns an error and of a program that has what stands says.
 func TestOpenings(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles")
+	}
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	base, err := filepath.Abs(filepath.Join(root, "openings"))

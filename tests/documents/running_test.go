@@ -29,6 +29,9 @@ func running(t *testing.T) []string {
 // behind it. The program exists in the compiler's overlay alone, below this module, so
 // that it has the module's dependencies. It runs in a folder that has the guide's files.
 func TestGo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it compiles")
+	}
 	dir := t.TempDir()
 	overlay := struct{ Replace map[string]string }{map[string]string{}}
 	base, err := filepath.Abs(filepath.Join(root, "blocks"))
@@ -70,7 +73,7 @@ func TestGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	binary := filepath.Join(dir, "blocks.exe")
-	if text, err := exec.Command("go", "build", "-overlay", file, "-o", binary, module+"/blocks").CombinedOutput(); err != nil {
+	if text, err := exec.Command("go", "build", "-ldflags=-s -w", "-overlay", file, "-o", binary, module+"/blocks").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	for document, list := range parts {

@@ -48,6 +48,7 @@ DTYPES = {
 
 
 ALL = (torch.float32, torch.float64, torch.float16, torch.bfloat16, torch.complex64, torch.int64, torch.int32, torch.uint8, torch.bool)
+MORE = (torch.int8, torch.int16, torch.complex128)
 SPECIAL = (torch.float32, torch.float64, torch.complex64, torch.complex128)
 INF, NAN = math.inf, math.nan
 # What is put in the place of a sample's elements; of complex numbers each part is one of the first.
@@ -68,7 +69,7 @@ def tensor(t):
     return {'dtype': DTYPES[t.dtype], 'shape': list(t.shape), 'data': base64.b64encode(raw).decode()}
 
 
-def special(t, k):
+def special(t, k, seed):
     """The k-th operand with special values: neighbours in it and in other operands meet in many combinations."""
     if not (t.is_floating_point() or t.is_complex()):
         return t
@@ -76,10 +77,10 @@ def special(t, k):
     if t.is_complex():
         parts = torch.tensor(PARTS, dtype=torch.float64)
         n = len(PARTS)
-        out = torch.complex(parts[(i + 4 * k) % n], parts[(i // n + 3 * i + k) % n])
+        out = torch.complex(parts[(i + 4 * k + seed) % n], parts[(i // n + 3 * i + k) % n])
     else:
         values = torch.tensor(REAL, dtype=torch.float64)
-        out = values[(i * (1 + k) + i // len(REAL) + 5 * k) % len(REAL)]
+        out = values[(i * (1 + k) + i // len(REAL) + 5 * k + seed) % len(REAL)]
     return out.to(t.dtype).reshape(t.shape).requires_grad_(t.requires_grad)
 
 
@@ -220,9 +221,9 @@ def sample_line(info, name, params, sample, large, ties):
     return line
 
 
-def with_special(sample):
+def with_special(sample, seed):
     count = iter(range(99))
-    return sample.transform(lambda v: special(v, next(count)) if isinstance(v, torch.Tensor) else v)
+    return sample.transform(lambda v: special(v, next(count), seed) if isinstance(v, torch.Tensor) else v)
 
 
 def main():
@@ -233,12 +234,13 @@ def main():
     parser.add_argument('--out', default='tests/samples/samples.jsonl.gz')
     parser.add_argument('--schema', default='ops.yaml')
     parser.add_argument('--special', action='store_true', help='special values')
+    parser.add_argument('--more', action='store_true', help='also dtypes that the committed samples leave out')
     options = parser.parse_args()
     table = entries(options.schema)
     counts, reasons, lines = collections.Counter(), collections.Counter(), []
     torch.set_num_threads(1)
     for name, info in ((name, info) for name, infos in forms(table).items() if not table[name].drawn for info in infos):
-        for dtype in SPECIAL if options.special else ALL:
+        for dtype in SPECIAL if options.special else ALL + MORE if options.more else ALL:
             if not info.supports_dtype(dtype, 'cpu'):
                 continue
             grad = info.supports_autograd and (dtype.is_floating_point or dtype.is_complex)
@@ -252,7 +254,7 @@ def main():
             if options.special:  # the largest of what may be written
                 samples = [s for s in samples if isinstance(s.input, torch.Tensor) and 0 < s.input.numel() <= options.large]
                 samples = sorted(samples, key=lambda s: -s.input.numel())[:most]
-                samples = [with_special(s) for s in samples]
+                samples = [with_special(s, options.seed) for s in samples]
             step = max(1, len(samples) // most)
             for sample in samples[options.seed % step::step][:most]:
                 try:

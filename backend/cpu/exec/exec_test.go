@@ -312,10 +312,13 @@ func TestReduction(t *testing.T) {
 		{[]int{20000, 12}, []int{0}}, {[]int{3, 20000}, []int{1}}, {[]int{2, 1200, 2}, []int{1}}, {[]int{3, 4, 5, 6}, []int{1, 3}}, {[]int{3, 4, 5, 6}, []int{0, 2}},
 		{[]int{4, 5, 700}, []int{0}}, {[]int{4, 5, 700}, []int{0, 1}}, {[]int{6, 1, 9}, []int{1}},
 	}
-	rng := rand.New(rand.NewPCG(7, 8))
+	rng, tried := rand.New(rand.NewPCG(7, 8)), 0
 	for _, c := range cases {
 		for _, layout := range cputest.Layouts {
 			for _, dtypes := range [][3]ir.DType{{ir.Float32, ir.Float32, ir.Float32}, {ir.Float16, ir.Float32, ir.Float32}, {ir.Uint8, ir.Int64, ir.Int64}, {ir.Int32, ir.Float64, ir.Float64}} {
+				if tried++; testing.Short() && tried%5 != 0 && ir.NumElements(c.shape) > 1000 { // all dtypes and layouts come by
+					continue
+				}
 				x := cputest.Fill(cputest.NewView(dtypes[0], layout, c.shape...), rng, 0, 3)
 				call := reduceCall(sums, x, c.axes, dtypes[1], dtypes[2], []string{"contiguous", "transposed", "sliced"}[rng.IntN(3)])
 				if err := Run(call); err != nil {
