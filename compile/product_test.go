@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/backend/cuda/gpu"
 	"github.com/sinter-go/sinter/compile"
 	perceptrons "github.com/sinter-go/sinter/examples/compile/models"
@@ -249,6 +250,10 @@ func testThinProducts(t *testing.T, dev device.Device) {
 	if dev.Kind == device.KindSim {
 		t.Skip("it has no such kernels, and takes its time")
 	}
+	was, err := cuda.MatmulAllowTF32()
+	must(t, err)
+	cuda.SetMatmulAllowTF32(false) // which other kernels take where these do not
+	t.Cleanup(func() { cuda.SetMatmulAllowTF32(was) })
 	wide := func(x tensor.Tensor) tensor.Tensor { return x.ToType(tensor.Float64) }
 	alone := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].MatMul(x[1]), nil }
 	biased := func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].MatMul(x[1]).Add(x[2]), nil }

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -62,10 +63,8 @@ func unique(n *node) kernel {
 			parts = turn(parts)
 		}
 		values, ranks, times := tensor.Unique(parts)
-		for _, t := range []tensor.Tensor{values, times} {
-			if err := t.Err(); err != nil {
-				return err
-			}
+		if err := errors.Join(values.Err(), ranks.Err(), times.Err()); err != nil {
+			return err
 		}
 		places, err := tensor.Data[int64](ranks)
 		if err != nil {

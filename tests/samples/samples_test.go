@@ -103,7 +103,7 @@ func TestSpecial(t *testing.T) {
 // TestEdges does the same with the calls that tests/vectors/edges.py makes: where an early
 // version was wrong, or refused what people expect to work.
 func TestEdges(t *testing.T) {
-	reasons := readReasons(t, "edges.txt")
+	reasons := readReasons(t, "edges.txt", true)
 	refused, _ := hold(t, "edges.jsonl.gz", reasons, nil)
 	for _, got := range stale(reasons, refused) {
 		t.Errorf("%s: this reason is of no call any more", got)
