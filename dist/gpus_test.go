@@ -175,6 +175,7 @@ func TestGroupsOfGPUs(t *testing.T) {
 	once := func() {
 		must(t, dist.Run(list, func(g *dist.Group) error {
 			x := tensor.Ones([]int{1 << 20}, tensor.On(g.Device()))
+			defer x.Release() // dropped, it would be there until the collector comes
 			return g.AllReduce(x, dist.Sum).Synchronize(context.Background())
 		}))
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	goruntime "runtime"
 	"slices"
 	"time"
 
@@ -137,8 +138,13 @@ func (s *settings) time(g *dist.Group, call func() error) (float64, error) {
 	return rounds[len(rounds)/2], nil
 }
 
-// clear gives the devices' memory back, so that rows and PyTorch have all of it.
+// clear gives the devices' memory back, so that rows and PyTorch have all of it, and no row
+// counts what one before it dropped.
 func (s *settings) clear() {
+	for range 3 { // what cleanups let go goes in a later round
+		goruntime.GC()
+		time.Sleep(10 * time.Millisecond)
+	}
 	for _, d := range s.devices {
 		_ = memory.EmptyCache(d) // a row that has no memory says so
 	}
