@@ -129,6 +129,7 @@ var functions = []struct {
 	{"compile.Unfused", compile.Unfused},
 	{"compile.Relaxed", compile.Relaxed},
 	{"compile.Background", compile.Background},
+	{"compile.Recompute", compile.Recompute},
 	{"compile.Streams", compile.Streams},
 	{"compile.Plans", compile.Plans},
 	{"compile.Pad", compile.Pad},

@@ -40,8 +40,9 @@ const (
 	full = 2 // and more: the bytes of its records
 )
 
-// ring is the address of the buffers. Callbacks read it; it never changes once it is set.
-var ring uintptr
+// ring is where the buffers are, which is mapped for good. Callbacks read it; it never
+// changes once it is set.
+var ring unsafe.Pointer
 
 // CUPTI's numbers.
 const (
@@ -96,7 +97,7 @@ func open(lib *dl.Library) (*Library, error) {
 	if l.memory, err = room(headerBytes + bufferCount*bufferBytes); err != nil {
 		return nil, fmt.Errorf("cupti: memory for records: %w", err)
 	}
-	ring = uintptr(unsafe.Pointer(&l.memory[0])) // mapped for good: not the collector's
+	ring = unsafe.Pointer(&l.memory[0])
 	return l, nil
 }
 
@@ -168,7 +169,7 @@ func (t *theTrace) stop() (err error) {
 		err = errors.Join(err, t.l.call(t.l.disable, "cuptiActivityDisable", c, kind))
 	}
 	err = errors.Join(err, t.l.call(t.l.flush, "cuptiActivityFlushAll", c, 1))
-	t.drain(func([]byte, uintptr) error { return nil })
+	t.drain(func([]byte) error { return nil })
 	t.l.active.Store(false)
 	return err
 }
@@ -224,8 +225,8 @@ func (t *theTrace) Ran(all bool, each func(device.Run)) error {
 	}
 	list := t.late
 	t.late = nil
-	err := t.drain(func(buffer []byte, at uintptr) error {
-		return t.l.records(buffer, at, func(kind uint32, r unsafe.Pointer) {
+	err := t.drain(func(buffer []byte) error {
+		return t.l.records(buffer, func(kind uint32, r unsafe.Pointer) {
 			if kind == kindOwner {
 				t.owners[word32(r, 16)] = word64(r, 8)
 			} else if run, ok := t.run(kind, r); ok {
@@ -249,7 +250,7 @@ func (t *theTrace) Ran(all bool, each func(device.Run)) error {
 }
 
 // drain hands over the buffers that are full, and frees them.
-func (t *theTrace) drain(f func(buffer []byte, at uintptr) error) (err error) {
+func (t *theTrace) drain(f func(buffer []byte) error) (err error) {
 	for i := range bufferCount {
 		state := (*uint64)(unsafe.Pointer(&t.l.memory[8*i]))
 		n := atomic.LoadUint64(state)
@@ -258,7 +259,7 @@ func (t *theTrace) drain(f func(buffer []byte, at uintptr) error) (err error) {
 		}
 		from := headerBytes + i*bufferBytes
 		if n -= full; n > 0 {
-			err = errors.Join(err, f(t.l.memory[from:from+int(n)], ring+uintptr(from)))
+			err = errors.Join(err, f(t.l.memory[from:from+int(n)]))
 		}
 		atomic.StoreUint64(state, free)
 	}
@@ -266,9 +267,10 @@ func (t *theTrace) drain(f func(buffer []byte, at uintptr) error) (err error) {
 }
 
 // records calls each with the records in a buffer.
-func (l *Library) records(buffer []byte, at uintptr, each func(kind uint32, r unsafe.Pointer)) error {
+func (l *Library) records(buffer []byte, each func(kind uint32, r unsafe.Pointer)) error {
 	c := dl.Get()
 	defer c.Free()
+	at := c.Keep(unsafe.Pointer(&buffer[0]))
 	for { // word 0 is the record before, from which the library goes on
 		code := uint32(l.next.Call(c, at, uintptr(len(buffer)), c.Addr(0)))
 		switch code {
