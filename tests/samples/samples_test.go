@@ -95,10 +95,15 @@ func TestSpecial(t *testing.T) {
 	maps.Copy(differing, refused)
 	if ours {
 		for _, got := range stale(others, differing) {
-			t.Errorf("%s: this reason is of no sample any more", got)
+			if !strings.HasSuffix(others[got], ofOrder) { // which is another without vectors, and may be PyTorch's
+				t.Errorf("%s: this reason is of no sample any more", got)
+			}
 		}
 	}
 }
+
+// ofOrder ends reasons of sums whose order the level of vector instructions decides.
+const ofOrder = "depends on the order"
 
 // TestEdges does the same with the calls that tests/vectors/edges.py makes: where an early
 // version was wrong, or refused what people expect to work.
