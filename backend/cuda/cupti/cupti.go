@@ -259,7 +259,7 @@ func (t *theTrace) drain(f func(buffer []byte) error) (err error) {
 		}
 		from := headerBytes + i*bufferBytes
 		if n -= full; n > 0 {
-			err = errors.Join(err, f(t.l.memory[from:from+int(n)]))
+			err = errors.Join(err, f(unsafe.Slice((*byte)(unsafe.Add(ring, from)), int(n))))
 		}
 		atomic.StoreUint64(state, free)
 	}
