@@ -107,7 +107,7 @@ func (k *kernels) settle(out *writer, all bool) error {
 // Those of graphs, which have streams of their own, and of libraries that work by themselves
 // have the name of their code.
 func (k *kernels) write(out *writer, r *device.Run) {
-	at := device.Device{Kind: k.kind(), Index: r.Device}
+	at := device.Device{Kind: k.drv.Kind(), Index: r.Device}
 	l := k.work[r.Work]
 	s := slice{name: r.Name, category: "kernel", details: details{Code: r.Name, Bytes: r.Bytes}}
 	track := inside | r.Stream
@@ -133,14 +133,6 @@ func (k *kernels) write(out *writer, r *device.Run) {
 
 // graph reports whether the work is a graph.
 func (l *lap) graph() bool { return l.Kernel == "" && l.name == "graph" }
-
-// kind is that of the driver's devices.
-func (k *kernels) kind() device.Kind {
-	for d := range k.devices {
-		return d.Kind
-	}
-	return device.CPU.Kind
-}
 
 // close waits for the work that is left, writes it, and ends the trace.
 func (k *kernels) close(out *writer) error {

@@ -84,7 +84,7 @@ type rowShape struct {
 	dtypes  []ir.DType
 }
 
-// key returns a text that shapes have in common of which one is the other.
+// key returns what shapes have in common of which one is the other.
 func (s *rowShape) key() string {
 	k := make(key, 0, 256)
 	k.number(int(s.compute))
