@@ -199,7 +199,7 @@ func appendCarried(out []byte, e format.Elem, code uint32) []byte {
 	case format.Int2:
 		return append(out, byte(int8(code<<6)>>6))
 	}
-	return put.AppendUint32(out, math.Float32bits(smallFloats[e].value(code)))
+	return put.AppendUint32(out, math.Float32bits(smallValue(e, code)))
 }
 
 // little reports whether this machine has the file's order of bytes.

@@ -325,7 +325,7 @@ func cast(c *call, n *node, to format.Elem) error {
 	case from == to:
 		c.out[0] = c.in[0]
 		return nil
-	case smallFloats[to].bits != 0:
+	case isSmall(to):
 		saturate := true
 		if _, ok := n.spec.Attribute("saturate"); ok {
 			saturate = n.flag("saturate")

@@ -19,7 +19,7 @@ var hosted = map[string]lowering{
 		to := n.elem("to")
 		return func(c *call) error {
 			from := c.elem(0)
-			if from.Bits() != to.Bits() || from.Bits() < 8 || smallFloats[from].bits != 0 || smallFloats[to].bits != 0 {
+			if from.Bits() != to.Bits() || from.Bits() < 8 || isSmall(from) || isSmall(to) {
 				return fmt.Errorf("%w: the bits of %s as %s", ErrUnsupported, from, to)
 			}
 			x := c.t(0)
