@@ -23,3 +23,13 @@ func SetApartBytes(n int) (was int) {
 	was, apartBytes = apartBytes, n
 	return was
 }
+
+// InLimbo returns how much shared memory is left to give back, in pieces.
+func InLimbo() int {
+	limbos.Lock()
+	defer limbos.Unlock()
+	if limbos.busy {
+		return max(1, len(limbos.list))
+	}
+	return 0
+}

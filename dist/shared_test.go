@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -143,12 +144,14 @@ func TestShared(t *testing.T) {
 			p := newPartner(t)
 			equal(t, "open", p.ask("open %s", s.Name()), "done")
 			equal(t, "what the other sees", p.ask("sum"), "1000")
-			must(t, s.Tensor().MulScalarInPlace(2))
+			w := s.Tensor()
+			must(t, w.MulScalarInPlace(2))
 			must(t, s.Record())
 			equal(t, "what the other sees of a change", p.ask("sum"), "2000")
 			equal(t, "add", p.ask("add"), "done")
-			sum, err := s.Tensor().Sum().Item()
+			sum, err := w.Sum().Item()
 			must(t, err)
+			w.Release() // a later test counts memory
 			equal(t, "what the other wrote", sum, 3000.0)
 			equal(t, "close", p.ask("close"), "done")
 			contains(t, errors.New(p.ask("sum")), "closed")
@@ -159,6 +162,34 @@ func TestShared(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestSharedCompiled: a program that captures a shared tensor sees what another process writes
+// to it, also where a device would keep other forms of a weight that nobody writes.
+func TestSharedCompiled(t *testing.T) {
+	sharing(t)
+	s, err := dist.Share(tensor.Ones([]int{96, 160}))
+	must(t, err)
+	w := s.Tensor()
+	f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		y := x[0].MatMul(w)
+		return y, y.Err()
+	}, compile.Captures())
+	defer f.Close()
+	p := newPartner(t)
+	equal(t, "open", p.ask("open %s", s.Name()), "done")
+	for round := 1; round <= 3; round++ {
+		for range 3 {
+			y, err := f.Call(tensor.Ones([]int{64, 96}))
+			must(t, err)
+			sum, err := y.Sum().Item()
+			must(t, err)
+			equal(t, "sum of a product with what the other wrote", sum, float64(64*160*96*round))
+		}
+		equal(t, "add", p.ask("add"), "done")
+	}
+	equal(t, "close", p.ask("close"), "done")
+	must(t, s.Close())
 }
 
 // TestSharedMemoryStays closes in the maker what another process has open: its memory goes
@@ -172,6 +203,9 @@ func TestSharedMemoryStays(t *testing.T) {
 		n, _, err := drv.MemoryInfo(place("sim").Index)
 		must(t, err)
 		return n
+	}
+	if !patience.Until(t, func() bool { return dist.InLimbo() == 0 }) { // of tests before this one
+		t.Fatal("memory that was shared before does not go back")
 	}
 	x := tensor.Ones([]int{1000}, tensor.On(place("sim")))
 	before := free()

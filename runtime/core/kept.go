@@ -33,7 +33,8 @@ func (s *Storage) keeps() *ir.Kept {
 
 // keeping returns which operands of a step devices may keep forms of: those in host memory
 // that was there before the program was recorded, and that no step writes. Versions tell
-// when somebody else does. It returns nil where there are none.
+// when somebody else of this process does, so it is memory that no other process has, and no
+// copy of a device's writes later. It returns nil where there are none.
 func (rec *Recorded) keeping(s *step) (operands []int) {
 	if s.Action != program.Launch || s.dev.Accelerator() || s.Call.Op.Kind != ir.Opaque {
 		return nil
@@ -42,7 +43,7 @@ func (rec *Recorded) keeping(s *step) (operands []int) {
 		if r.Buffer < 0 || rec.written[r.Buffer] {
 			continue
 		}
-		if b := &rec.buffers[r.Buffer]; (b.Kind == program.Constant || b.Kind == program.State) && b.storage != nil && b.storage.block.Host != nil && b.Bytes >= leastKept {
+		if b := &rec.buffers[r.Buffer]; (b.Kind == program.Constant || b.Kind == program.State) && b.storage != nil && b.storage.block.Host != nil && b.storage.block.Collected() && b.Bytes >= leastKept {
 			operands = append(operands, j)
 		}
 	}
