@@ -104,15 +104,23 @@ func (e *Environment) nccl(ctx context.Context, dev device.Device, timeout time.
 			return nil, err
 		}
 	}
-	var monitor nccl.Monitor
-	if e.Size > 1 {
-		contacts, err := e.meet(ctx, id[:], timeout)
-		if err != nil {
-			return nil, err
-		}
-		monitor = newSideline(e.Rank, e.Size, contacts, timeout)
+	if e.Size == 1 {
+		return one(nccl.New(id, []device.Device{dev}, e.Rank, e.Size, timeout, nil))
 	}
-	ends, err := nccl.New(id, []device.Device{dev}, e.Rank, e.Size, timeout, monitor)
+	contacts, err := e.meet(ctx, id[:], timeout)
+	if err != nil {
+		return nil, err
+	}
+	side := newSideline(e.Rank, e.Size, contacts, timeout)
+	c, err := one(nccl.New(id, []device.Device{dev}, e.Rank, e.Size, timeout, side))
+	if err != nil {
+		side.absent(err)
+	}
+	return c, err
+}
+
+// one returns the one end that a process has.
+func one(ends []*nccl.Communicator, err error) (collective.Communicator, error) {
 	if err != nil {
 		return nil, err
 	}

@@ -126,9 +126,7 @@ func (l *sideline) Made(group string, size int, first uint64, calls []string) {
 
 // GaveUp tells that this process aborted its end of a group.
 func (l *sideline) GaveUp(group, reason string) {
-	if group != "" { // which others have joined
-		l.say(note{Group: group, Kind: faultClosed, Fault: reason})
-	}
+	l.say(note{Group: group, Kind: faultClosed, Fault: reason})
 }
 
 // Left notes that this process closed its end of a group. With the last one ends the sideline.
@@ -137,14 +135,24 @@ func (l *sideline) Left(group string) {
 	l.mu.Lock()
 	delete(l.ends, group)
 	over := len(l.ends) == 0
-	wires := l.wires
-	if over {
-		l.wires = nil
-	}
 	l.mu.Unlock()
-	if !over {
-		return
+	if over {
+		l.end()
 	}
+}
+
+// absent tells that this process cannot join the group, and ends the sideline.
+func (l *sideline) absent(why error) {
+	l.say(note{Kind: faultClosed, Fault: fmt.Sprintf("rank %d did not join: %v", l.rank, why)})
+	l.end()
+}
+
+// end closes the connections.
+func (l *sideline) end() {
+	l.mu.Lock()
+	wires := l.wires
+	l.wires = nil
+	l.mu.Unlock()
 	for _, w := range wires {
 		w.close()
 	}

@@ -154,6 +154,43 @@ func TestSidelineEnds(t *testing.T) {
 	}
 }
 
+// TestSidelineAbsent: of a process that cannot join all others are told, also those that join
+// later, and its connections end.
+func TestSidelineAbsent(t *testing.T) {
+	for absent := range 3 {
+		list, ends := lines(t, 3, time.Minute)
+		list[absent].absent(errors.New("no memory"))
+		if list[absent].wires != nil {
+			t.Errorf("rank %d keeps %d connections", absent, len(list[absent].wires))
+		}
+		for rank, l := range list {
+			if rank == absent {
+				continue
+			}
+			late := &ended{make(chan error, 1)}
+			for what, e := range map[string]*ended{"joined": ends[rank], "joins later": late} {
+				if e == late {
+					l.joined("late", late)
+				}
+				select {
+				case err := <-e.why:
+					if want := fmt.Sprintf("rank %d did not join: no memory", absent); !strings.Contains(err.Error(), want) || !errors.Is(err, collective.ErrClosed) {
+						t.Errorf("rank %d, %s: %v, want %q", rank, what, err, want)
+					}
+				case <-time.After(patience.Left(t)):
+					t.Errorf("rank %d, %s, is not told", rank, what)
+				}
+			}
+		}
+		for rank, l := range list {
+			if rank != absent {
+				l.Left("late")
+				l.Left("g")
+			}
+		}
+	}
+}
+
 // TestSidelineForged: what is sent by somebody without the keys ends the connection.
 func TestSidelineForged(t *testing.T) {
 	list, ends := lines(t, 2, time.Minute)

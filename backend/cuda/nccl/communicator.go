@@ -39,7 +39,7 @@ type Communicator struct {
 	family     *family       // the ends that this process has
 	number     uint64        // calls that were made, but for sends and receives; using guards it
 	monitor    Monitor       // of a group of several processes, or nil
-	name       string        // the group's name to the monitor
+	name       string        // the group's name to the monitor, which knows it; or ""
 
 	using sync.Mutex // held in calls of the library with comm
 	comm  uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
@@ -100,7 +100,7 @@ func (c *Communicator) Err() error {
 func (c *Communicator) Abort(reason error) {
 	err := fmt.Errorf("rank %d gave up: %w", c.rank, reason)
 	_ = c.abort(err)
-	if c.monitor != nil {
+	if c.name != "" {
 		c.monitor.GaveUp(c.name, err.Error())
 	}
 }
@@ -177,6 +177,15 @@ func (c *Communicator) give(f int, comm uintptr) error {
 
 // Close gives the communicator back, once the GPU is done with its calls.
 func (c *Communicator) Close() error {
+	first, err := c.shut()
+	if first && c.name != "" {
+		c.monitor.Left(c.name)
+	}
+	return err
+}
+
+// shut is Close without the monitor, and reports whether it is the first one.
+func (c *Communicator) shut() (first bool, err error) {
 	c.using.Lock()
 	defer c.using.Unlock()
 	c.drop()
@@ -186,19 +195,15 @@ func (c *Communicator) Close() error {
 	}
 	list := []uintptr{c.comm, c.root}
 	c.comm, c.root = 0, 0
-	first := !c.closed
+	first = !c.closed
 	c.closed = true
 	c.mu.Unlock()
-	var err error
-	if first && c.monitor != nil {
-		c.monitor.Left(c.name)
-	}
 	for _, comm := range list {
 		if comm != 0 {
 			err = errors.Join(err, c.give(fDestroy, comm))
 		}
 	}
-	return errors.Join(err, c.free())
+	return first, errors.Join(err, c.free())
 }
 
 // free gives back what was taken of the GPU, which waits for it: an abort does not, as the
