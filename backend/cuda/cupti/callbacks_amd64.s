@@ -1,5 +1,6 @@
 //go:build linux && !android && !nocuda
 
+#include "go_asm.h"
 #include "textflag.h"
 
 GLOBL ·requested(SB), NOPTR|RODATA, $8
@@ -15,22 +16,22 @@ TEXT request<>(SB), NOSPLIT|NOFRAME, $0
 	MOVQ $0, (DX)
 	MOVQ ·ring(SB), R8
 	XORL CX, CX
-	MOVQ $1, R9
+	MOVQ $const_taken, R9
 next:
-	XORL AX, AX
+	MOVQ $const_free, AX
 	LOCK
 	CMPXCHGQ R9, (R8)(CX*8)
 	JEQ  found
 	INCQ CX
-	CMPQ CX, $32
+	CMPQ CX, $const_bufferCount
 	JLT  next
-	XCHGQ R9, 256(R8) // lost
+	XCHGQ R9, const_lost(R8)
 	RET
 found:
-	MOVQ $0x100000, (SI)
-	SHLQ $20, CX
+	MOVQ $const_bufferBytes, (SI)
+	SHLQ $const_bufferShift, CX
 	ADDQ R8, CX
-	ADDQ $4096, CX
+	ADDQ $const_headerBytes, CX
 	MOVQ CX, (DI)
 	RET
 
@@ -40,9 +41,9 @@ TEXT complete<>(SB), NOSPLIT|NOFRAME, $0
 	JEQ   none
 	MOVQ  ·ring(SB), R9
 	SUBQ  R9, DX
-	SUBQ  $4096, DX
-	SHRQ  $20, DX
-	ADDQ  $2, R8
+	SUBQ  $const_headerBytes, DX
+	SHRQ  $const_bufferShift, DX
+	ADDQ  $const_full, R8
 	XCHGQ R8, (R9)(DX*8)
 none:
 	RET

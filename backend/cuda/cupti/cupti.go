@@ -27,17 +27,19 @@ var (
 	ErrLost = errors.New("records of kernels were lost, since nobody read them in time")
 )
 
-// A buffers is the memory that CUPTI writes records to: the state of each buffer, then the
-// buffers. The callbacks know the layout, and the numbers.
+// The memory that CUPTI writes records to: the state of each buffer, then the buffers. The
+// callbacks read these numbers, too.
 const (
 	bufferCount = 32
-	bufferBytes = 1 << 20
+	bufferShift = 20
+	bufferBytes = 1 << bufferShift
 	headerBytes = 1 << 12
 
 	lost = 8 * bufferCount // where a callback notes that there was no buffer
 
-	free = 0 // states; 1 is that of a buffer which CUPTI has
-	full = 2 // and more: the bytes of its records
+	free  = 0 // states
+	taken = 1 // CUPTI has the buffer
+	full  = 2 // and more: the bytes of its records
 )
 
 // ring is where the buffers are, which is mapped for good. Callbacks read it; it never
