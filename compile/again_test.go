@@ -26,6 +26,9 @@ func wide(layers, width int) *nn.Sequential {
 // TestAgainPeak: what is computed again makes the peak of a step lower, by as much as most of
 // the activations take, which a backward pass reads besides what they are made of.
 func TestAgainPeak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records large models")
+	}
 	const layers, width, batch = 6, 512, 4096
 	each(t, func(t *testing.T, dev device.Device) {
 		f, state, x := training(t, func() nn.Module { return wide(layers, width) }, []int{batch, width})

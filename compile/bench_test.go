@@ -79,6 +79,9 @@ func training(tb testing.TB, make func() nn.Module, shape []int) (f func(x ...te
 // TestPeak: programs need less memory than eager code; those of graphs leave some to steps
 // that run side by side.
 func TestPeak(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records large models")
+	}
 	each(t, func(t *testing.T, dev device.Device) {
 		for _, m := range models {
 			f, state, x := training(t, m.make, m.x)

@@ -25,6 +25,9 @@ const sumsFor = "SINTER_TEST_SUMS"
 // numbers of threads and where the collector runs often, random programs give what they give
 // otherwise, to the bit.
 func TestWithout(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs in many processes")
+	}
 	self, err := os.Executable()
 	must(t, err)
 	file := filepath.Join(t.TempDir(), "file")

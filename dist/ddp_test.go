@@ -144,6 +144,9 @@ func train(t testing.TB, g *dist.Group, aside bool, backward func(d *dist.Distri
 // TestTraining compares replicas that are each given a part of the batch with one
 // model that is given all of it.
 func TestTraining(t *testing.T) {
+	if testing.Short() {
+		t.Skip("trains with many numbers of ranks")
+	}
 	whole := alone(t, true)
 	plain := func(g *dist.Group) func(d *dist.DistributedDataParallel, step int) error {
 		return func(d *dist.DistributedDataParallel, step int) error {

@@ -298,6 +298,9 @@ func settle(d device.Device) {
 // there are. What a device takes between steps is the share that is kept, and the most it ever
 // takes is that and little else.
 func TestFullyShardedMemory(t *testing.T) {
+	if testing.Short() {
+		t.Skip("holds a large model")
+	}
 	onSimulated(t)
 	const ranks, layers, width = 4, 4, 56
 	const model = layers * (width*width + width) * 4 // bytes of float32

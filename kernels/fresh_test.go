@@ -184,6 +184,9 @@ func defined(t *testing.T, code []byte) []string {
 // TestBinaries: every target has the same kernels, the emitted ones are among
 // them, and none holds a path of the machine it was made on.
 func TestBinaries(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads every binary")
+	}
 	all := kernels.Standard()
 	emitted := regexp.MustCompile(`(?m)^SINTER_(?:ELEMENTWISE|REDUCE|SCAN)\(([a-z]\w+),`)
 	for _, source := range glob(t, "*.cu") {

@@ -105,18 +105,18 @@ func TestAccelerator(t *testing.T) {
 
 // TestCompiled runs the rows of compiled steps on a simulated device.
 func TestCompiled(t *testing.T) {
+	if testing.Short() {
+		t.Skip("records large models")
+	}
 	old, err := device.DriverOf(device.KindCUDA)
 	if err != nil {
 		t.Fatal(err)
 	}
 	device.Install(sim.New(sim.Config{Kind: device.KindCUDA, Devices: 1, Async: true}))
 	t.Cleanup(func() { device.Install(old) })
-	chosen := "^(compiled|eager|recording|host time of a captured|peak memory)"
-	if testing.Short() {
-		chosen = "^(recording|peak memory)" // which run nothing
-	}
+	const chosen = "^(compiled|eager|recording|host time of a captured|peak memory)"
 	r, _ := measureAll(t, settings{device: "cuda", rows: chosen, torch: "off", quick: true})
-	if rows := check(t, r); !testing.Short() && (len(rows) != 16 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s") {
+	if rows := check(t, r); len(rows) != 16 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
 		t.Errorf("%d rows", len(rows))
 	}
 }

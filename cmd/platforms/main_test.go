@@ -12,6 +12,9 @@ import (
 // TestCheck: what does not compile on a platform is found there, in tests and in other
 // systems' files too, and is not elsewhere.
 func TestCheck(t *testing.T) {
+	if testing.Short() {
+		t.Skip("loads packages for many platforms")
+	}
 	for _, test := range []struct {
 		name, file, text string
 		platform         string

@@ -157,6 +157,9 @@ func immediates(in Inst) []int64 {
 // masks, addresses and immediates at their bounds, against the bytes that Go's
 // assembler makes of its text.
 func TestAgainstAssembler(t *testing.T) {
+	if testing.Short() {
+		t.Skip("runs the assembler")
+	}
 	seen := map[string]bool{}
 	var list []Inst
 	printed(t, func(in Inst) {

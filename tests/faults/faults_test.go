@@ -15,7 +15,7 @@ import (
 func TestFaults(t *testing.T) {
 	step := 1
 	if testing.Short() {
-		step = 47
+		step = 191
 	}
 	optest.RunFaults(t, opcases.Cases, step, false)
 }

@@ -135,7 +135,7 @@ func tellsOfNil(t *testing.T, c candidate) {
 // returned comes back.
 func TestNothingPanics(t *testing.T) {
 	if testing.Short() {
-		*rounds = min(*rounds, 3)
+		*rounds = min(*rounds, 1)
 	}
 	t.Chdir(t.TempDir())
 	device.Install(sim.New(sim.Config{Devices: 2, Memory: 1 << 26}))

@@ -23,6 +23,9 @@ import (
 // TestKernelsStay: kernels are shared by all calls, which hold pointers to them, so that
 // nothing but package ir may assign to a part of one, by a call's promoted fields either.
 func TestKernelsStay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("reads the types of every package")
+	}
 	if _, err := exec.LookPath("go"); err != nil {
 		t.Skip("no go command")
 	}

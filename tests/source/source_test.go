@@ -115,6 +115,9 @@ func TestFileSizes(t *testing.T) {
 
 // TestFormatted: every Go file is as gofmt writes it.
 func TestFormatted(t *testing.T) {
+	if testing.Short() {
+		t.Skip("formats every file")
+	}
 	goFiles(t, func(path string, text []byte) {
 		if want, err := format.Source(text); err != nil || !bytes.Equal(text, want) {
 			t.Errorf("%s is not formatted: %v", path, err)

@@ -96,6 +96,9 @@ func TestRuns(t *testing.T) {
 // TestBuffers: records of many buffers, read meanwhile, arrive whole. Where nobody reads, what
 // is too much is lost, which is an error once, and the trace goes on.
 func TestBuffers(t *testing.T) {
+	if testing.Short() {
+		t.Skip("fills many buffers")
+	}
 	l, work := fake(t)
 	trace, err := l.Trace()
 	if err != nil {

@@ -91,6 +91,9 @@ func must(t testing.TB, err error) {
 }
 
 func TestOpenErrors(t *testing.T) {
+	if testing.Short() {
+		t.Skip("compiles a program")
+	}
 	text := filepath.Join(t.TempDir(), "text.so")
 	must(t, os.WriteFile(text, []byte("no library\n"), 0o600))
 	for _, test := range []struct {

@@ -61,6 +61,9 @@ func added(t *testing.T, group string, names ...string) []byte {
 // name comes first, last or between: no source changes but those that the operator and
 // its gradients are in, and in these nothing but what is added.
 func TestModulesStay(t *testing.T) {
+	if testing.Short() {
+		t.Skip("prints every kernel")
+	}
 	before, err := sources(t, sinter.Schema)
 	if err != nil {
 		t.Fatal(err)
