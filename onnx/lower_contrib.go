@@ -13,6 +13,9 @@ import (
 // models: its quantizer and its optimizer.
 var microsoft = map[string]lowering{
 	"DynamicQuantizeLSTM": {make: func(n *node) kernel {
+		if layer := layerOfBytes(n); layer != nil {
+			return layer
+		}
 		for i, weight := range []int{1, 2} { // the parameters follow the operands of a layer
 			if n.in[weight] = n.floatWeight(weight, 8+2*i, 9+2*i); n.reason != "" {
 				return nil

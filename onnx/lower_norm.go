@@ -321,9 +321,7 @@ func recurrent(n *node, gates int, names ...string) kernel {
 			p.b, p.biased = part(3, way)
 			y, h, cell := tensor.Tensor{}, tensor.Tensor{}, tensor.Tensor{}
 			switch {
-			case standard && lengths == nil && !p.peeps && steps > 0 && r.bytes:
-				y, h, cell = p.lstmOfBytes(c, x, way)
-			case standard && lengths == nil && !p.peeps && steps > 0:
+			case standard && lengths == nil && !p.peeps && steps > 0 && !r.bytes:
 				y, h, cell = p.lstm(c, x, way)
 			default:
 				y, h, cell = p.run(x)
@@ -427,44 +425,6 @@ func (p *pass) lstm(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor
 		end = 0
 	}
 	return y, y.Select(0, end), cells.Select(0, end)
-}
-
-// lstmOfBytes is lstm whose outputs are quantized before the next step, those of all sequences
-// together: onnxruntime's threads have some of the sequences each. What the operands give
-// to the gates of a single sequence is computed for all steps at once, and is a bias of each.
-func (p *pass) lstmOfBytes(c *call, x tensor.Tensor, way int) (y, h, cell tensor.Tensor) {
-	w, r, biases := p.weights(c, way)
-	h, cell = p.h, p.c
-	var gates tensor.Tensor
-	alone := x.Size(1) == 1
-	if alone {
-		var opts []tensor.Option
-		if biases != nil {
-			opts = append(opts, tensor.Bias(biases[0]))
-		}
-		gates = tensor.Linear(x, w, opts...)
-		x, w = x.Narrow(2, 0, 0), w.Narrow(1, 0, 0)
-	}
-	out := make([]tensor.Tensor, p.steps)
-	for i := range p.steps {
-		t := i
-		if p.back {
-			t = p.steps - 1 - i
-		}
-		var opts []tensor.Option
-		if alone {
-			opts = append(opts, tensor.InputBias(gates.Select(0, t).Select(0, 0)))
-		} else if biases != nil {
-			opts = append(opts, tensor.InputBias(biases[0]))
-		}
-		if biases != nil {
-			opts = append(opts, tensor.StateBias(biases[1]))
-		}
-		var cells tensor.Tensor
-		out[t], cells = tensor.LSTM(x.Narrow(0, t, 1), asBytes(h), cell, w, r, opts...)
-		h, cell = out[t].Select(0, 0), cells.Select(0, 0)
-	}
-	return tensor.Cat(out, 0), h, cell
 }
 
 // run is the pass step by step. Sequences shorter than the others keep their state after

@@ -11,6 +11,9 @@ import (
 var products = map[string]lowering{
 	"MatMul": plain(func(c *call) error { return c.put(0, tensor.MatMul(c.t(0), c.t(1))) }),
 	"MatMulInteger": plain(func(c *call) error {
+		if y, ok := c.byteProduct(0, 2, 1, 3); ok {
+			return c.as(0, y, format.Int32)
+		}
 		x := c.t(0).ToType(tensor.Int32)
 		if c.has(2) {
 			z := c.t(2).ToType(tensor.Int32)

@@ -10,19 +10,21 @@ import (
 
 // quantization are the operators between numbers and small integers or floats.
 var quantization = map[string]lowering{
-	"QuantizeLinear":   {make: quantize},
-	"DequantizeLinear": {make: dequantize},
+	"QuantizeLinear":        {make: quantize},
+	"DequantizeLinear":      {make: dequantize},
+	"DynamicQuantizeLinear": plain(dynamicQuantize),
 	"QLinearMatMul": plain(func(c *call) error {
+		if y, ok := c.byteProduct(0, 2, 3, 5); ok && c.t(1).NumElements() == 1 {
+			return requantize(c, y, c.t(1).Reshape().ToType(tensor.Float32).Mul(fit(c.t(4), 2, -1).ToType(tensor.Float32)), 6)
+		}
 		x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
 		scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
 		return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
 	}),
 	"QLinearConv": {make: func(n *node) kernel {
-		conv := convolve(n)
+		conv := integerConvolution(n, 2, 3, 5)
 		return func(c *call) error {
-			inner := *c
-			inner.in = []*value{{t: centered(c, 0, 2, 1).ToType(tensor.Float32)}, {t: c.centeredWeight(3, 5, 0)}}
-			y, err := exact(&inner, conv, n.int("group"))
+			y, err := conv(c)
 			if err != nil {
 				return err
 			}
@@ -33,17 +35,29 @@ var quantization = map[string]lowering{
 		}
 	}},
 	"ConvInteger": {make: func(n *node) kernel {
-		conv := convolve(n)
+		conv := integerConvolution(n, 2, 1, 3)
 		return func(c *call) error {
-			inner := *c
-			inner.in = []*value{{t: centered(c, 0, 2, 1).ToType(tensor.Float32)}, {t: c.centeredWeight(1, 3, 0)}}
-			y, err := exact(&inner, conv, n.int("group"))
+			y, err := conv(c)
 			if err != nil {
 				return err
 			}
 			return c.as(0, y, format.Int32)
 		}
 	}},
+}
+
+// integerConvolution returns what convolves the integers of operand 0 with those of weight,
+// less their zeros, to int32.
+func integerConvolution(n *node, zero, weight, weightZero int) func(c *call) (tensor.Tensor, error) {
+	conv, at, groups := convolve(n), windowOf(n), n.int("group")
+	return func(c *call) (tensor.Tensor, error) {
+		if y, ok, err := c.byteConvolution(at, groups, 0, zero, weight, weightZero); ok || err != nil {
+			return y, err
+		}
+		inner := *c
+		inner.in = []*value{{t: centered(c, 0, zero, 1).ToType(tensor.Float32)}, {t: c.centeredWeight(weight, weightZero, 0)}}
+		return exact(&inner, conv, groups)
+	}
 }
 
 // ranges has the smallest and largest number of each small integer.

@@ -150,7 +150,7 @@ func Descending(on ...bool) Option {
 
 // Dilation is the distance between neighbouring elements of a window: one
 // number for all axes, or one for each; any number of ints. It is an option
-// of 14 functions, each of which says so.
+// of 15 functions, each of which says so.
 func Dilation(dilation ...int) Option {
 	return option.Ints("Dilation", dilation)
 }
@@ -205,7 +205,7 @@ func Extrapolation(extrapolation float64) Option {
 
 // Groups is the number of groups that the channels are divided into; each is
 // computed on its own; an int. It is an option of Conv1d, Conv2d, Conv3d,
-// ConvTranspose1d and ConvTranspose2d.
+// ConvTranspose1d, ConvTranspose2d and Int8Conv2d.
 func Groups(groups int) Option {
 	return option.Int("Groups", groups)
 }
@@ -350,7 +350,7 @@ func P(p float64) Option {
 
 // Padding is the number of elements added on both sides of each spatial axis:
 // one number for all axes, or one for each; any number of ints. It is an
-// option of 20 functions, each of which says so.
+// option of 21 functions, each of which says so.
 func Padding(padding ...int) Option {
 	return option.Ints("Padding", padding)
 }
@@ -389,7 +389,7 @@ func Replacement(on ...bool) Option {
 }
 
 // Reverse goes over the steps from the last to the first; without a bool it
-// is true. It is an option of GRU, LSTM and RNN.
+// is true. It is an option of GRU, Int8LSTM, LSTM and RNN.
 func Reverse(on ...bool) Option {
 	return option.Flag("Reverse", on)
 }
@@ -464,7 +464,7 @@ func StateBias(stateBias Tensor) Option {
 }
 
 // Stride is the distance between neighbouring windows: one number for all
-// axes, or one for each; any number of ints. It is an option of 20 functions,
+// axes, or one for each; any number of ints. It is an option of 21 functions,
 // each of which says so.
 func Stride(stride ...int) Option {
 	return option.Ints("Stride", stride)

@@ -708,6 +708,116 @@ func runI64AVX512(class, rows int, t *tile) {
 	}
 }
 
+// runI8AVX2 runs the kernel of a class of tiles and a number of rows.
+func runI8AVX2(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I8AVX2(p)
+	case 0<<4 | 2:
+		tile2x2I8AVX2(p)
+	case 0<<4 | 3:
+		tile3x2I8AVX2(p)
+	case 0<<4 | 4:
+		tile4x2I8AVX2(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI8AVX2(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI8AVX2(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI8AVX2(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI8AVX2(p)
+	case 2<<4 | 1:
+		tile1x1I8AVX2(p)
+	case 2<<4 | 2:
+		tile2x1I8AVX2(p)
+	case 2<<4 | 3:
+		tile3x1I8AVX2(p)
+	case 2<<4 | 4:
+		tile4x1I8AVX2(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI8AVX2(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI8AVX2(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI8AVX2(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI8AVX2(p)
+	}
+}
+
+// runI8AVX512VNNI runs the kernel of a class of tiles and a number of rows.
+func runI8AVX512VNNI(class, rows int, t *tile) {
+	p := (*byte)(unsafe.Pointer(t))
+	switch class<<4 | rows {
+	case 0<<4 | 1:
+		tile1x2I8AVX512VNNI(p)
+	case 0<<4 | 2:
+		tile2x2I8AVX512VNNI(p)
+	case 0<<4 | 3:
+		tile3x2I8AVX512VNNI(p)
+	case 0<<4 | 4:
+		tile4x2I8AVX512VNNI(p)
+	case 0<<4 | 5:
+		tile5x2I8AVX512VNNI(p)
+	case 0<<4 | 6:
+		tile6x2I8AVX512VNNI(p)
+	case 0<<4 | 7:
+		tile7x2I8AVX512VNNI(p)
+	case 0<<4 | 8:
+		tile8x2I8AVX512VNNI(p)
+	case 1<<4 | 1:
+		tile1x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 2:
+		tile2x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 3:
+		tile3x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 4:
+		tile4x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 5:
+		tile5x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 6:
+		tile6x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 7:
+		tile7x2EdgeI8AVX512VNNI(p)
+	case 1<<4 | 8:
+		tile8x2EdgeI8AVX512VNNI(p)
+	case 2<<4 | 1:
+		tile1x1I8AVX512VNNI(p)
+	case 2<<4 | 2:
+		tile2x1I8AVX512VNNI(p)
+	case 2<<4 | 3:
+		tile3x1I8AVX512VNNI(p)
+	case 2<<4 | 4:
+		tile4x1I8AVX512VNNI(p)
+	case 2<<4 | 5:
+		tile5x1I8AVX512VNNI(p)
+	case 2<<4 | 6:
+		tile6x1I8AVX512VNNI(p)
+	case 2<<4 | 7:
+		tile7x1I8AVX512VNNI(p)
+	case 2<<4 | 8:
+		tile8x1I8AVX512VNNI(p)
+	case 3<<4 | 1:
+		tile1x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 2:
+		tile2x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 3:
+		tile3x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 4:
+		tile4x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 5:
+		tile5x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 6:
+		tile6x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 7:
+		tile7x1EdgeI8AVX512VNNI(p)
+	case 3<<4 | 8:
+		tile8x1EdgeI8AVX512VNNI(p)
+	}
+}
+
 // runHalf runs the kernel for groups of rows and panels of so many vectors.
 func runHalf(vectors, rows int, t *halfGroups) {
 	p := (*byte)(unsafe.Pointer(t))

@@ -51,6 +51,8 @@ const (
 	i64AVX2
 	i32AVX512
 	i64AVX512
+	i8AVX2 // whose elements are four bytes
+	i8AVX512VNNI
 )
 
 // An engine is how products of one element type run at one level.

@@ -19,6 +19,10 @@ func runTile[T Number](f family, class, rows int, t *tile) {
 		runI32AVX512(class, rows, t)
 	case i64AVX512:
 		runI64AVX512(class, rows, t)
+	case i8AVX2:
+		runI8AVX2(class, rows, t)
+	case i8AVX512VNNI:
+		runI8AVX512VNNI(class, rows, t)
 	default:
 		plainTile[T](class, rows, t)
 	}

@@ -18,3 +18,5 @@ func detect() Level {
 	}
 	return AMX
 }
+
+func sumsBytes() bool { return cpu.X86.HasAVX512VNNI }

@@ -6,3 +6,5 @@ package simd
 func detect() Level { return Portable }
 
 func readsAhead() bool { return false }
+
+func sumsBytes() bool { return false }

@@ -75,6 +75,13 @@ var ahead = readsAhead()
 // takes time, and vectors of 512 bits read no faster than two halves.
 func ReadsAhead() bool { return ahead }
 
+// bytes is what SumsBytes says of the processor.
+var bytes = sumsBytes()
+
+// SumsBytes reports whether level l adds up products of bytes by one instruction,
+// AVX512-VNNI, which not all processors with AVX-512 have.
+func (l Level) SumsBytes() bool { return l >= AVX512 && bytes }
+
 // Err says why the level that the environment asks for cannot be used: it has no
 // such name, or the processor lacks it. Kernels are not to be run then.
 func Err() error { return failed }

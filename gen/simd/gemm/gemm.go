@@ -49,6 +49,8 @@ type class struct {
 func (s isa) classes() []class {
 	two, one := 6, 12
 	switch {
+	case s.dtype == "I8" && s.mask:
+		two, one = byteRows, byteRows
 	case s.integer():
 		two, one = integerRows, integerRows
 	case s.mask:

@@ -7,19 +7,27 @@ import (
 )
 
 // integers are the isas of integers, whose sums wrap. They have kernels for tiles and
-// none for products of few rows.
+// none for products of few rows. An element of I8 is four bytes: a term of its kernels is the
+// sum of four products, of bytes of A that have no sign and bytes of B that have one, which
+// is added to 32 bits.
 var integers = []isa{
 	{level: "AVX2", dtype: "I32", size: 4, lanes: 8, regs: 16},
 	{level: "AVX2", dtype: "I64", size: 8, lanes: 4, regs: 16},
 	{level: "AVX512", dtype: "I32", size: 4, lanes: 16, regs: 32, mask: true},
 	{level: "AVX512", dtype: "I64", size: 8, lanes: 8, regs: 32, mask: true},
+	{level: "AVX2", dtype: "I8", size: 4, lanes: 8, regs: 16},
+	{level: "AVX512VNNI", dtype: "I8", size: 4, lanes: 16, regs: 32, mask: true},
 }
 
 func (s isa) integer() bool { return s.dtype[0] == 'I' }
 
-// integerRows is how many rows tiles of integers have at most: multiplications set the
-// pace, so more would gain nothing.
-const integerRows = 4
+const (
+	// integerRows is how many rows tiles of integers have at most: multiplications set the
+	// pace, so more would gain nothing.
+	integerRows = 4
+	// byteRows is the same where one instruction multiplies and adds.
+	byteRows = 8
+)
 
 // kernel returns a micro-kernel to be emitted.
 func (s isa) kernel(c *build.Context, t shape) *kernel {
@@ -31,6 +39,14 @@ func (s isa) kernel(c *build.Context, t shape) *kernel {
 	x, y := k.temp[n], k.temp[n+1]
 	k.temp = k.temp[:n]
 	k.load, k.broadcast, k.store, k.maskMove, k.loadZ = c.VMOVUPS, c.VBROADCASTSS, c.VMOVUPS, c.VMASKMOVPS, c.VMOVUPS_Z
+	switch {
+	case s.dtype == "I8" && s.mask:
+		k.add, k.fma = c.VPADDD, c.VPDPBUSD
+		return k
+	case s.dtype == "I8":
+		k.add, k.fma = c.VPADDD, func(ops ...operand.Op) { fourBytes(c, ops[0], ops[1], ops[2], x, y) }
+		return k
+	}
 	multiply := c.VPMULLD
 	k.add = c.VPADDD
 	if s.size == 8 {
@@ -46,6 +62,21 @@ func (s isa) kernel(c *build.Context, t shape) *kernel {
 		k.add(x, ops[2], ops[2])
 	}
 	return k
+}
+
+// fourBytes adds to sum what four bytes of b and a give, from products of 16 bits: the
+// multiplication of bytes limits sums of two products to 16 bits.
+func fourBytes(c *build.Context, b, a, sum operand.Op, x, y reg.VecPhysical) {
+	c.VPSLLW(operand.U8(8), b, x)
+	c.VPSRAW(operand.U8(8), x, x)
+	c.VPSLLW(operand.U8(8), a, y)
+	c.VPSRLW(operand.U8(8), y, y)
+	c.VPMADDWD(y, x, x)
+	c.VPADDD(x, sum, sum)
+	c.VPSRAW(operand.U8(8), b, x)
+	c.VPSRLW(operand.U8(8), a, y)
+	c.VPMADDWD(y, x, x)
+	c.VPADDD(x, sum, sum)
 }
 
 // mulLow64 sets x to the lower halves of the products of a and b, from products of

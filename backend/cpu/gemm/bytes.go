@@ -1,0 +1,150 @@
+package gemm
+
+import (
+	"encoding/binary"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+// Products of bytes without a sign by bytes with one: sums are of 32 bits and wrap, and no
+// product or sum is limited on the way.
+
+// A Bytes is a matrix B of int8 as kernels read it, for all products with it: panels of
+// columns one after the other, each with four terms of a column side by side. It does
+// not change.
+type Bytes struct {
+	e      *engine // nil: there are no kernels
+	k, n   int
+	packed Packed // its elements are four terms; rows of int8 one after the other where there are no kernels
+	sums   []int32
+}
+
+// byteQuads is how many quads of terms a stretch has at most: results are read and written
+// once for each.
+const byteQuads = 2048
+
+// byteEngines are the engines of bytes, whose elements are four of them: without and with
+// AVX512-VNNI.
+var byteEngines = [2]engine{integers(avx2(i8AVX2, 4, 8)), byteSums(avx512(i8AVX512VNNI, 4, 16))}
+
+// byteSums returns the engine with the rows that kernels have where one instruction adds up
+// products of bytes.
+func byteSums(e engine) engine {
+	e.rows = [classes]int{8, 8, 8, 8}
+	return e
+}
+
+// byteEngine returns the engine of bytes at a level, nil where there is none.
+func byteEngine(level simd.Level) *engine {
+	switch {
+	case level == simd.Portable:
+		return nil
+	case level.SumsBytes():
+		return &byteEngines[1]
+	}
+	return &byteEngines[0]
+}
+
+// PackBytes returns the k by n matrix b of int8 for kernels of the present level.
+func PackBytes(b Matrix, k, n int) *Bytes { return packBytesAt(simd.Active(), b, k, n) }
+
+// packBytesAt is PackBytes at a level of instructions.
+func packBytesAt(level simd.Level, b Matrix, k, n int) *Bytes {
+	p := &Bytes{e: byteEngine(level), k: k, n: n, sums: make([]int32, n)}
+	width, quads := 1, ceil(k, 4)
+	if p.e != nil {
+		width = p.e.columns()
+	}
+	size := max(1, roundUp(n, width)*quads*4)
+	p.packed = Packed{p.e, quads, n, scratch.Aligned(size)}
+	to := unsafe.Slice((*int8)(p.packed.ptr), size)
+	pool.For(ceil(n, width), max(1, packShare/max(1, k*width)), func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			j0, j1 := lo*width, min(lo*width+width, n)
+			panel := to[j0*quads*4:]
+			for i := range k {
+				row := panel[i/4*width*4+i%4:]
+				for j := j0; j < j1; j++ {
+					v := *at[int8](b, i, j)
+					row[(j-j0)*4] = v
+					p.sums[j] += int32(v)
+				}
+			}
+		}
+	})
+	return p
+}
+
+// Sums returns the sum of each column, which is not to be changed.
+func (b *Bytes) Sums() []int32 { return b.sums }
+
+// Row returns how many bytes apart rows of the factor of K terms are at least: a multiple
+// of four, behind whose terms there are zeros.
+func (b *Bytes) Row() int { return b.packed.k * 4 }
+
+// Mul sets the m by n matrix c of int32, whose rows have no gaps inside, to a times b, plus
+// bias, which is nil or has a number for each column. The rows of a, of uint8, lie row
+// bytes apart, as Row says.
+func (b *Bytes) Mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32) {
+	b.mul(m, a, row, c, bias, false)
+}
+
+// MulSerial is Mul by the calling goroutine alone.
+func (b *Bytes) MulSerial(m int, a unsafe.Pointer, row int, c Matrix, bias []int32) {
+	b.mul(m, a, row, c, bias, true)
+}
+
+func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, serial bool) {
+	switch {
+	case m == 0 || b.n == 0:
+	case b.e == nil || b.k == 0:
+		b.plain(m, a, row, c, bias)
+	default:
+		p := Product[int32]{M: m, N: b.n, K: b.packed.k, A: Matrix{a, row / 4, 1}, C: c, Packed: &b.packed, Stretch: byteQuads, Serial: serial}
+		if bias != nil {
+			p.Bias = unsafe.Pointer(&bias[0])
+		}
+		run(b.e, &p)
+	}
+}
+
+// plain is Mul without kernels.
+func (b *Bytes) plain(m int, a unsafe.Pointer, row int, c Matrix, bias []int32) {
+	for i := range m {
+		to := unsafe.Slice(at[int32](c, i, 0), b.n)
+		clear(to)
+		copy(to, bias)
+		if b.k == 0 {
+			continue
+		}
+		for j := range to {
+			column := unsafe.Slice((*int8)(unsafe.Add(b.packed.ptr, j*b.Row())), b.k)
+			for t, x := range unsafe.Slice((*uint8)(unsafe.Add(a, i*row)), b.k) {
+				to[j] += int32(x) * int32(column[t])
+			}
+		}
+	}
+}
+
+// SumBytes returns the sum of x, which has at most 2^24 elements.
+func SumBytes(x []uint8) (sum int32) {
+	const even = 0x00ff00ff00ff00ff
+	for len(x) >= 8 {
+		n := min(len(x)/8, 64) // sums of 64 times two bytes fit into 16 bits
+		var four uint64
+		for i := range n {
+			v := binary.LittleEndian.Uint64(x[8*i:])
+			four += v&even + v>>8&even
+		}
+		four = four&0x0000ffff0000ffff + four>>16&0x0000ffff0000ffff
+		sum += int32(uint32(four)) + int32(four>>32)
+		x = x[8*n:]
+	}
+	for _, v := range x {
+		sum += int32(v)
+	}
+	return sum
+}

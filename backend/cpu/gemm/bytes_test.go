@@ -1,0 +1,91 @@
+package gemm
+
+import (
+	"math/rand/v2"
+	"runtime"
+	"testing"
+	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+// bytesOf returns numbers of all sizes, many of them the least and the largest one, whose
+// products are largest.
+func bytesOf(rng *rand.Rand, n int) []uint8 {
+	list := make([]uint8, n)
+	for i := range list {
+		switch list[i] = uint8(rng.Uint32()); rng.IntN(4) {
+		case 0:
+			list[i] = 255
+		case 1:
+			list[i] = 128 // -128 with a sign
+		}
+	}
+	return list
+}
+
+// TestMulBytes: products of bytes are those of their numbers, at any level and with any
+// number of processors: none is limited on the way.
+func TestMulBytes(t *testing.T) {
+	eachLevel(t, func(t *testing.T, level simd.Level) {
+		rng := rand.New(rand.NewPCG(7, 8))
+		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}} {
+			m, n, k := s[0], s[1], s[2]
+			for _, layout := range []Matrix{{Row: n, Col: 1}, {Row: 1, Col: k}} {
+				data := bytesOf(rng, max(1, k*n))
+				layout.Ptr = unsafe.Pointer(&data[0])
+				b := packBytesAt(level, layout, k, n)
+				row := b.Row() + 4
+				a, bias := bytesOf(rng, m*row), make([]int32, n)
+				for j := range bias {
+					bias[j] = int32(rng.Uint32())
+				}
+				for i := range m {
+					clear(a[i*row+k : (i+1)*row])
+				}
+				want := make([]int32, m*n)
+				for i := range m {
+					for j := range n {
+						want[i*n+j] = bias[j]
+						for p := range k {
+							want[i*n+j] += int32(a[i*row+p]) * int32(*at[int8](layout, p, j))
+						}
+					}
+				}
+				for procs := 1; procs <= 2; procs++ {
+					got := make([]int32, m*n)
+					old := runtime.GOMAXPROCS(procs)
+					b.Mul(m, unsafe.Pointer(&a[0]), row, Matrix{unsafe.Pointer(&got[0]), n, 1}, bias)
+					runtime.GOMAXPROCS(old)
+					if diff := cmp.Diff(want, got); diff != "" {
+						t.Fatalf("%v, B %v, %d processors (-want +got):\n%s", s, layout, procs, diff)
+					}
+				}
+				for j, sum := range b.Sums() {
+					want := int32(0)
+					for p := range k {
+						want += int32(*at[int8](layout, p, j))
+					}
+					if sum != want {
+						t.Fatalf("%v: the sum of column %d is %d, want %d", s, j, sum, want)
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestSumBytes(t *testing.T) {
+	rng := rand.New(rand.NewPCG(7, 9))
+	for _, n := range []int{0, 1, 7, 8, 9, 511, 512, 513, 5000} {
+		x, want := bytesOf(rng, n), int32(0)
+		for _, v := range x {
+			want += int32(v)
+		}
+		if got := SumBytes(x); got != want {
+			t.Errorf("%d bytes: %d, want %d", n, got, want)
+		}
+	}
+}
