@@ -92,8 +92,12 @@ var int8LSTMCase = optest.Operator{
 	},
 	Defaults: []ir.Value{ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{false, false, false, false, false, false},
+	Domains:  [][2]float64{{0, 0}, {-1, 1}, {0, 0}, {0, 0}, {0.001, 0.01}, {0, 0}},
+	ULP:      4096,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 2, 20}, {2, 5}, {2, 5}, {5, 20}, {}, {}}, Attrs: []ir.Value{ir.BoolValue(false)}},
+	},
+	Grad: []bool{false, false, false, false, false, false},
 	Bench: []optest.Bench{
 		{Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{32, 1, 512}, {1, 128}, {1, 128}, {128, 512}, {}, {}}, Attrs: []ir.Value{ir.BoolValue(false)}}
@@ -109,8 +113,13 @@ var int8LSTMPartsCase = optest.Operator{
 	},
 	Defaults: []ir.Value{ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Grad:     []bool{false, false, false, false, false, false},
+	Domains:  [][2]float64{{0, 0}, {-1, 1}, {0, 0}, {0, 0}, {0.001, 0.01}, {0, 0}},
+	ULP:      4096,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 2, 20}, {2, 5}, {2, 5}, {5, 20}, {}, {}}, Attrs: []ir.Value{ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 1, 64}, {1, 16}, {1, 16}, {16, 64}, {64}, {64}}, Attrs: []ir.Value{ir.BoolValue(true)}},
+	},
+	Grad: []bool{false, false, false, false, false, false},
 }
 
 var int8LSTMSequenceCase = optest.Operator{

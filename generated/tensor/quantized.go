@@ -95,8 +95,8 @@ func int8LSTMOptions(opts []Option) (reverse bool, err error) {
 // large; scale and zero are numbers or have one for each column. With reverse
 // it goes from the last step to the first.
 //
-// Dtypes: float32. Shape: [steps, batch, width], of both. Gradient: none.
-// Errors: bool, int, complex, float16, bfloat16 and float64 operands, weight
+// Dtypes: float32, float64. Shape: [steps, batch, width], of both. Gradient:
+// none. Errors: bool, int, complex, float16 and bfloat16 operands, weight
 // that is not int8, zero that is not int8, shapes that do not fit. Options:
 // Reverse (false).
 func Int8LSTM(gates, h, c, weight, scale, zero Tensor, opts ...Option) (out, cells Tensor) {
@@ -111,8 +111,8 @@ func Int8LSTM(gates, h, c, weight, scale, zero Tensor, opts ...Option) (out, cel
 // Int8LSTM returns the outputs and the cells of an LSTM whose state is
 // multiplied as bytes.
 //
-// Dtypes: float32. Shape: [steps, batch, width], of both. Gradient: none.
-// Errors: bool, int, complex, float16, bfloat16 and float64 operands, weight
+// Dtypes: float32, float64. Shape: [steps, batch, width], of both. Gradient:
+// none. Errors: bool, int, complex, float16 and bfloat16 operands, weight
 // that is not int8, zero that is not int8, shapes that do not fit. Options:
 // Reverse (false).
 func (gates Tensor) Int8LSTM(h, c, weight, scale, zero Tensor, opts ...Option) (out, cells Tensor) {

@@ -2,6 +2,7 @@ package composite
 
 import (
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -25,7 +26,12 @@ func Int8LSTM(o Int8Steps, gates, h, c, weight, scale, zero *core.Tensor, revers
 	if t := core.FirstError(gates, h, c, weight, scale, zero); t != nil {
 		return t, t
 	}
-	shape := look(gates).Shape()
+	extents := func(t *core.Tensor) []int { return look(t).Shape() }
+	shape := extents(gates)
+	if _, err := shapes.Int8LSTMSequenceShape(shape, extents(h), extents(c), extents(weight), extents(scale), extents(zero)); err != nil {
+		bad := core.Fail(descriptor("int8_lstm", 2), err)
+		return bad, bad
+	}
 	steps, batch, width := shape[0], shape[1], shape[2]/4
 	hs, cs := make([]*core.Tensor, steps), make([]*core.Tensor, steps)
 	for i := range steps {
@@ -33,8 +39,8 @@ func Int8LSTM(o Int8Steps, gates, h, c, weight, scale, zero *core.Tensor, revers
 		if reverse {
 			t = steps - 1 - i
 		}
-		q, by, z := o.DynamicQuantize(h)
-		sums := o.ToType(o.Int8Product(q, weight, z, zero), ir.Float32)
+		q, by, z := o.DynamicQuantize(o.ToType(h, ir.Float32))
+		sums := o.ToType(o.Int8Product(q, weight, z, zero), look(gates).DType())
 		all := o.Add(o.Reshape(o.Narrow(gates, 0, t, 1), []int{batch, 4 * width}), o.Mul(sums, o.Mul(by, scale)))
 		gate := func(k int) *core.Tensor { return o.Narrow(all, 1, k*width, width) }
 		c = o.Add(o.Mul(o.Sigmoid(gate(2)), c), o.Mul(o.Sigmoid(gate(0)), o.Tanh(gate(3))))

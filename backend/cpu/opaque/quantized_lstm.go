@@ -19,17 +19,30 @@ func Int8LSTMSequence(c *ir.Call) error {
 	if c.Out[0].NumElements() == 0 {
 		return nil
 	}
-	dense := func(i int) []float32 { return tile.Elements[float32](tile.Dense(c.In[i], ir.Float32)) }
+	switch c.Compute {
+	case ir.Float32:
+		byteLSTM[float32](c)
+	case ir.Float64:
+		byteLSTM[float64](c)
+	default:
+		return unsupported(c.Compute)
+	}
+	return nil
+}
+
+func byteLSTM[T float](c *ir.Call) {
+	dense := func(i int) []T { return tile.Elements[T](tile.Dense(c.In[i], c.Compute)) }
 	gates, h, before := dense(0), dense(1), dense(2)
-	out, cells := tile.TargetOf(c.Out[0], ir.Float32), tile.TargetOf(c.Out[1], ir.Float32)
+	out, cells := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[1], c.Compute)
+	outs, states := tile.Elements[T](out), tile.Elements[T](cells)
 	l := newByteLayer(newRecurrence(c.Out[0].Shape, 4, c.Attrs[0]), packedBytes(c.In[3], c.KeptOf(3)), dense(4), c.In[5])
 	defer l.room.Put()
-	f := newSet[float32]()
+	f := newSet[T]()
 	for s := range l.steps {
 		t := l.at(s)
 		l.multiply(h)
-		x, hs, cs := gatesOf(l.recurrence, gates, t), state(l.recurrence, tile.Elements[float32](out), t), state(l.recurrence, tile.Elements[float32](cells), t)
-		each(l.recurrence, func(k *cell[float32], row int) {
+		x, hs, cs := gatesOf(l.recurrence, gates, t), state(l.recurrence, outs, t), state(l.recurrence, states, t)
+		each(l.recurrence, func(k *cell[T], row int) {
 			z, top := k.room[:4*l.width], k.gate(k.room, 4)
 			l.gates(z, rowOf(x, row, 4*l.width), row)
 			k.apply(f.sigmoid, z[:3*l.width])
@@ -49,77 +62,80 @@ func Int8LSTMSequence(c *ir.Call) error {
 	}
 	tile.Finish(c.Out[0], out)
 	tile.Finish(c.Out[1], cells)
-	return nil
 }
 
 // A byteLayer is what a layer of bytes has of its weight, and the product of a step.
-type byteLayer struct {
+type byteLayer[T float] struct {
 	*recurrence
-	weight   *gemm.Bytes
-	scale    []float32 // of each column
-	zero     []int8    // of each column, or of all; nil: zero
-	room     *scratch.Block
-	bytes    []uint8 // of a step's outputs, in rows as weight takes them
-	sums     []int32 // their products with the weight
-	least    int32   // their zero
-	by       float32 // their scale
-	combined []float32
+	weight *gemm.Bytes
+	scale  []T    // of each column
+	zero   []int8 // of each column; nil: all are 0
+	room   *scratch.Block
+	bytes  []uint8 // of a step's outputs, in rows as weight takes them
+	sums   []int32 // their products with the weight
+	least  int32   // their zero
+	by     []T     // their scale times the weight's, of each column
 }
 
-func newByteLayer(r *recurrence, weight *gemm.Bytes, scale []float32, zero ir.View) *byteLayer {
-	n := 4 * r.width
-	l := &byteLayer{recurrence: r, weight: weight, scale: make([]float32, n), combined: make([]float32, n)}
-	for i := range l.scale {
-		l.scale[i] = scale[i%len(scale)]
+func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir.View) *byteLayer[T] {
+	n, row := 4*r.width, weight.Row()
+	l := &byteLayer[T]{recurrence: r, weight: weight, scale: make([]T, n), zero: make([]int8, n), by: make([]T, n)}
+	zeros, some := tile.Elements[int8](tile.Dense(zero, ir.Int8)), false
+	for i := range n {
+		l.scale[i], l.zero[i] = scale[i%len(scale)], zeros[i%len(zeros)]
+		some = some || l.zero[i] != 0
 	}
-	for i, z := range tile.Elements[int8](tile.Dense(zero, ir.Int8)) {
-		if z != 0 && l.zero == nil {
-			l.zero = make([]int8, n)
-		}
-		if l.zero != nil && zero.NumElements() > 1 {
-			l.zero[i] = z
-		} else if l.zero != nil {
-			for j := range l.zero {
-				l.zero[j] = z
-			}
-		}
+	if !some {
+		l.zero = nil
 	}
-	row := weight.Row()
 	l.room = scratch.Get(r.batch * (row + 4*n))
 	l.sums = scratch.Slice[int32](l.room, r.batch*n)
 	l.bytes = unsafe.Slice((*uint8)(unsafe.Add(l.room.Ptr(), r.batch*4*n)), r.batch*row)
 	return l
 }
 
-// multiply quantizes the outputs h and multiplies them with the weight.
-func (l *byteLayer) multiply(h []float32) {
-	var low, high float32
+// multiply quantizes the outputs h, as float32, and multiplies them with the weight.
+func (l *byteLayer[T]) multiply(h []T) {
+	var low, high T
 	for _, v := range h {
-		low, high = min(low, v), max(high, v)
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
 	}
-	if l.by = (high - low) / 255; l.by == 0 {
-		l.by = 1
+	scale := (float32(high) - float32(low)) / 255
+	if scale == 0 {
+		scale = 1
 	}
-	zero := math.RoundToEven(float64(-low / l.by))
-	l.least = int32(zero)
+	l.least = nearest(-float32(low) / scale)
 	row := l.weight.Row()
 	for b := range l.batch {
 		to := l.bytes[b*row : (b+1)*row]
 		for i, v := range rowOf(h, b, l.width) {
-			to[i] = uint8(min(255, max(0, math.RoundToEven(float64(v/l.by))+zero)))
+			to[i] = uint8(min(255, max(0, nearest(float32(v)/scale)+l.least)))
 		}
 		clear(to[l.width:])
 	}
 	for i, s := range l.scale {
-		l.combined[i] = s * l.by
+		l.by[i] = s * T(scale)
 	}
-	l.weight.Mul(l.batch, unsafe.Pointer(&l.bytes[0]), row, gemm.Matrix{Ptr: unsafe.Pointer(&l.sums[0]), Row: 4 * l.width, Col: 1}, nil)
+	sums := gemm.Matrix{Ptr: unsafe.Pointer(&l.sums[0]), Row: 4 * l.width, Col: 1}
+	l.weight.Mul(l.batch, unsafe.Pointer(&l.bytes[0]), row, sums, nil)
+}
+
+// nearest returns the integer nearest to x, the even one of two, which is smaller than 2^22:
+// a number so large that it has no fraction takes it away.
+func nearest(x float32) int32 {
+	const large = 3 << 22
+	return int32(math.Float32bits(x+large)) - int32(math.Float32bits(large))
 }
 
 // gates sets z to x, a row of gates, plus what the outputs of that row give to them.
-func (l *byteLayer) gates(z, x []float32, row int) {
+func (l *byteLayer[T]) gates(z, x []T, row int) {
 	n := 4 * l.width
-	sums, columns, by := l.sums[row*n:(row+1)*n], l.weight.Sums(), l.combined
+	sums, columns, by := l.sums[row*n:(row+1)*n], l.weight.Sums(), l.by
 	z, x, columns, by = z[:len(sums)], x[:len(sums)], columns[:len(sums)], by[:len(sums)]
 	if l.zero != nil {
 		k := l.weight.Row()
@@ -129,6 +145,6 @@ func (l *byteLayer) gates(z, x []float32, row int) {
 		}
 	}
 	for i, s := range sums {
-		z[i] = x[i] + float32(s-l.least*columns[i])*by[i]
+		z[i] = x[i] + T(s-l.least*columns[i])*by[i]
 	}
 }

@@ -82,7 +82,7 @@ func quantized(x []float64) (q []int64, scale float32) {
 // zero and times its scale. Attribute: reverse.
 func Int8LSTMSequence(c *ir.Call) error {
 	f := doubles
-	dec := func(i int) tensor[float64] { return decode(c.In[i], ir.Float32, f.ring) }
+	dec := func(i int) tensor[float64] { return decode(c.In[i], c.Compute, f.ring) }
 	gates, h, state, scale := dec(0), dec(1), dec(2), dec(4)
 	weight, zero := whole(c.In[3], ir.Int8), whole(c.In[5], ir.Int8)
 	out, cells := newTensor(c.Out[0].Shape, 0.0), newTensor(c.Out[1].Shape, 0.0)
@@ -102,13 +102,13 @@ func Int8LSTMSequence(c *ir.Call) error {
 			for j := range width {
 				s := l.sigmoid(gate(2, j))**state.at([]int{b, j}) + l.sigmoid(gate(0, j))*l.tanh(gate(3, j))
 				*newState.at([]int{b, j}) = s
-				*newH.at([]int{b, j}) = float64(float32(l.sigmoid(gate(1, j)) * l.tanh(s)))
+				*newH.at([]int{b, j}) = l.sigmoid(gate(1, j)) * l.tanh(s)
 				*cells.at([]int{t, b, j}), *out.at([]int{t, b, j}) = s, *newH.at([]int{b, j})
 			}
 		}
 		h, state = newH, newState
 	}
-	encode(c.Out[0], ir.Float32, f.ring, out)
-	encode(c.Out[1], ir.Float32, f.ring, cells)
+	encode(c.Out[0], c.Compute, f.ring, out)
+	encode(c.Out[1], c.Compute, f.ring, cells)
 	return nil
 }

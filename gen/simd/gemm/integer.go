@@ -42,6 +42,7 @@ func (s isa) kernel(c *build.Context, t shape) *kernel {
 	switch {
 	case s.dtype == "I8" && s.mask:
 		k.add, k.fma = c.VPADDD, c.VPDPBUSD
+		k.takeTurns()
 		return k
 	case s.dtype == "I8":
 		k.add, k.fma = c.VPADDD, func(ops ...operand.Op) { fourBytes(c, ops[0], ops[1], ops[2], x, y) }
@@ -62,6 +63,20 @@ func (s isa) kernel(c *build.Context, t shape) *kernel {
 		k.add(x, ops[2], ops[2])
 	}
 	return k
+}
+
+// takeTurns gives the kernel other sums where it has few: one would wait for the last term
+// before it takes the next, and integers may be added up in any order.
+func (k *kernel) takeTurns() {
+	n, few := k.rows*k.vectors, 4
+	for len(k.more) < few-1 && n*(len(k.more)+2) <= 12 {
+		var part [][]reg.VecPhysical
+		for range k.rows {
+			part = append(part, k.temp[len(k.temp)-k.vectors:])
+			k.temp = k.temp[:len(k.temp)-k.vectors]
+		}
+		k.more = append(k.more, part)
+	}
 }
 
 // fourBytes adds to sum what four bytes of b and a give, from products of 16 bits: the

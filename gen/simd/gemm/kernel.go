@@ -63,9 +63,10 @@ type kernel struct {
 	now  [5]operand.Mem // what changes from group to group, in the frame
 	left operand.Mem    // rows of the result to ask for, in the frame, and the terms between them
 	each operand.Mem
-	acc  [][]reg.VecPhysical // by row and vector
-	temp []reg.VecPhysical   // the others
-	last reg.VecPhysical     // AVX2: mask of the last vector
+	acc  [][]reg.VecPhysical   // by row and vector
+	more [][][]reg.VecPhysical // other sums, of terms that take turns; they are added up at the end
+	temp []reg.VecPhysical     // the others
+	last reg.VecPhysical       // AVX2: mask of the last vector
 }
 
 func newKernel(c *build.Context, s isa, t shape) *kernel {
@@ -119,9 +120,11 @@ func (k *kernel) emit() {
 		c.LEAQ(indexed(regA0, regRow5, 1), regA5)
 	}
 	c.MOVQ(at(regTile, offB), regB)
-	for _, row := range k.acc {
-		for _, r := range row {
-			k.zero(r)
+	for _, acc := range append([][][]reg.VecPhysical{k.acc}, k.more...) {
+		for _, row := range acc {
+			for _, r := range row {
+				k.zero(r)
+			}
 		}
 	}
 	c.MOVQ(at(regTile, offK), regK)
@@ -250,7 +253,7 @@ func (k *kernel) terms() {
 			m.Disp = bytesAhead
 			c.PREFETCHT0(m)
 		}
-		k.term()
+		k.term(u)
 	}
 	if unroll == 1 {
 		c.DECQ(regK)
@@ -263,7 +266,7 @@ func (k *kernel) terms() {
 	c.ADDQ(operand.U8(unroll), regK)
 	c.JZ(operand.LabelRef("done"))
 	c.Label("single")
-	k.term()
+	k.term(0)
 	c.DECQ(regK)
 	c.JNZ(operand.LabelRef("single"))
 	c.Label("done")
@@ -292,7 +295,7 @@ func (k *kernel) spread() {
 	c.ADDQ(at(regTile, offCRow), regTo)
 	c.MOVQ(k.each, regUntil)
 	c.Label("loop")
-	k.term()
+	k.term(0)
 	c.DECQ(regUntil)
 	c.JNZ(operand.LabelRef("loop"))
 	c.SUBQ(operand.U8(1), k.left)
@@ -321,14 +324,18 @@ func (k *kernel) unroll() int {
 	return n
 }
 
-// term adds one column of A times one row of B.
-func (k *kernel) term() {
+// term adds one column of A times one row of B, in the given turn.
+func (k *kernel) term(turn int) {
+	sums := k.acc
+	if n := turn % (len(k.more) + 1); n > 0 {
+		sums = k.more[n-1]
+	}
 	b := k.temp[:k.vectors]
 	as := k.temp[k.vectors:]
 	for v := range b {
 		k.loadB(v, b[v])
 	}
-	for r, acc := range k.acc {
+	for r, acc := range sums {
 		a := as[r%min(2, len(as))]
 		k.broadcast(aAddress(r), a)
 		for v := range acc {
@@ -338,6 +345,8 @@ func (k *kernel) term() {
 	if k.looksAhead() {
 		k.fetch(regAhead)
 		k.c.ADDQ(regAheadStep, regAhead)
+	}
+	if k.looksAhead() || len(k.more) > 0 {
 		for d := 0; d < k.vectors*k.s.lanes*k.s.size; d += 64 {
 			m := indexed(regB, regBRow, rowsAhead)
 			m.Disp = d
@@ -369,6 +378,13 @@ func (k *kernel) loadB(v int, to reg.VecPhysical) {
 func (k *kernel) result() {
 	c := k.c
 	src, srcRow, x := regA0, regB, k.temp[0]
+	for _, part := range k.more {
+		for r, acc := range k.acc {
+			for v := range acc {
+				k.add(part[r][v], acc[v], acc[v])
+			}
+		}
+	}
 	c.MOVQ(k.now[nowC], regC)
 	c.MOVQ(at(regTile, offCRow), regCRow)
 	c.MOVQ(k.now[nowSrc], src)
