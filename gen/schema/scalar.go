@@ -145,7 +145,7 @@ func (l *loader) elementwise(e *entry, n *yaml.Node) {
 		return
 	}
 	several := len(op.Results) > 1
-	names, bodies := l.cases(e, n, "expr", n.Kind == yaml.MappingNode && !(several && keyed(n, resultNames(op)...)))
+	names, bodies := l.cases(e, n, "expr", n.Kind == yaml.MappingNode && !(several && keyed(n, resultNames(op)...)) && !keyed(n, "let"))
 	env := environment(op)
 	if op.Factory() {
 		env.Params = slices.DeleteFunc(env.Params, func(p expr.Param) bool { return p.Name == "shape" })
@@ -181,9 +181,10 @@ func (l *loader) elementwise(e *entry, n *yaml.Node) {
 	l.unusedScalars(e, "expr", nil)
 }
 
-// elementwiseBody reads the one expression of a body, or those of several results.
+// elementwiseBody reads the one expression of a body, or those of several results. One
+// that has parts is a map, too.
 func (l *loader) elementwiseBody(op *Op, n *yaml.Node, env expr.Env) (list named, ok bool) {
-	if len(op.Results) > 1 {
+	if len(op.Results) > 1 || keyed(n, "let") {
 		list, ok = l.named(n, "expr", "results", resultNames(op), env)
 	} else if x := l.expression(n, "expr", env); x != nil {
 		list, ok = named{[]*expr.Expr{x}, []*yaml.Node{n}}, true

@@ -213,6 +213,7 @@ var Cases = []optest.Operator{
 	flatRowsCase,
 	flattenCase,
 	flipCase,
+	float8CodeCase,
 	float8DecodeCase,
 	float8EncodeCase,
 	floatLogcumsumexpCase,

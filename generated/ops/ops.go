@@ -268,6 +268,7 @@ func Descriptors() []*ir.Op {
 		&flatRowsOp,
 		&flattenOp,
 		&flipOp,
+		&float8CodeOp,
 		&float8DecodeOp,
 		&float8EncodeOp,
 		&floatLogcumsumexpOp,
