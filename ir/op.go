@@ -213,6 +213,8 @@ const (
 	TagWide                             // computes in float64, whatever floats it is given; results are rounded once
 	TagProduct                          // a kernel whose first two operands are factors of a matrix product
 	TagFused                            // made of several while a program runs
+	TagSignless                         // integers give the same bits, whether they are signed or not
+	TagOrders                           // integers are compared and handed on, and nothing else is done with them
 )
 
 // A KernelFunc runs one call on host memory. Views in the call are valid until

@@ -58,10 +58,26 @@ func PromotePair(a, b DType) DType {
 		return a
 	case a.IsFloat() && a.Size() == b.Size(): // float16 and bfloat16
 		return Float32
-	case a.IsInt() && a.Size() == b.Size(): // uint8 and int8
-		return Int16
+	case a == Uint64 && b.signed() || b == Uint64 && a.signed(): // as NumPy: nothing holds both
+		return Float64
+	case a.IsInt() && a.Size() == b.Size() || a.Carried() && b.signed():
+		return twice(a)
 	}
 	return a
+}
+
+// signed reports whether d is an integer dtype with negative numbers.
+func (d DType) signed() bool { return d.IsInt() && d != Uint8 && !d.Carried() }
+
+// twice returns the signed integers of twice d's size.
+func twice(d DType) DType {
+	switch d.Size() {
+	case 1:
+		return Int16
+	case 2:
+		return Int32
+	}
+	return Int64
 }
 
 // CanCast reports whether results of dtype from may be stored in a tensor of
@@ -89,17 +105,28 @@ func (o *Op) Types(in []TypeOperand, option, def DType) (compute, result DType, 
 	if compute, err = o.computeType(in, option, def); err != nil {
 		return Invalid, Invalid, err
 	}
-	if !o.DTypes.Has(compute) {
-		return Invalid, Invalid, fmt.Errorf("not implemented for %v (have %s)", compute, dtypeNames(o.DTypes))
+	if err = o.computes(compute); err != nil {
+		return Invalid, Invalid, err
 	}
-	if option != Invalid && !ClassAll.Has(option) {
-		return Invalid, Invalid, fmt.Errorf("%v is no dtype (have %s)", option, dtypeNames(ClassAll))
+	if option != Invalid && !ClassStored.Has(option) {
+		return Invalid, Invalid, fmt.Errorf("%v is no dtype (have %s)", option, dtypeNames(ClassStored))
 	}
 	if o.Promote == PromoteOption && option != Invalid {
 		return compute, option, nil
 	}
 	return compute, o.Promote.Result(compute), nil
 }
+
+// computes returns why o does not compute in dtype t: nil where it does.
+func (o *Op) computes(t DType) error {
+	if !o.DTypes.Takes(t) {
+		return fmt.Errorf("not implemented for %v (have %s)", t, dtypeNames(o.DTypes))
+	}
+	return nil
+}
+
+// Takes reports whether a class of operands has dtype t, or the one that carries it.
+func (s DTypeSet) Takes(t DType) bool { return s.Has(t) || t.Carried() && s.Has(t.Holder()) }
 
 // Result returns the dtype that results have where operands have dtype t, or are stored
 // or computed in it, by the rule alone: no option and no declared dtype.

@@ -25,6 +25,10 @@ func BoolScalar(b bool) Scalar {
 // IntScalar returns i as a Scalar.
 func IntScalar(i int64) Scalar { return Scalar{CategoryInt, i, float64(i), 0} }
 
+// UintScalar returns u as a Scalar. Of numbers above the largest int64, Int has the bits,
+// and Float the value.
+func UintScalar(u uint64) Scalar { return Scalar{CategoryInt, int64(u), float64(u), 0} }
+
 // FloatScalar returns f as a Scalar.
 func FloatScalar(f float64) Scalar { return Scalar{CategoryFloat, FloatToInt(f), f, 0} }
 
@@ -64,8 +68,16 @@ func ScalarOf(v any) (Scalar, error) {
 		return IntScalar(int64(v)), nil
 	case int64:
 		return IntScalar(v), nil
+	case uint:
+		return UintScalar(uint64(v)), nil
 	case uint8:
-		return IntScalar(int64(v)), nil
+		return UintScalar(uint64(v)), nil
+	case uint16:
+		return UintScalar(uint64(v)), nil
+	case uint32:
+		return UintScalar(uint64(v)), nil
+	case uint64:
+		return UintScalar(v), nil
 	case float32:
 		return FloatScalar(float64(v)), nil
 	case float64:
@@ -79,7 +91,7 @@ func ScalarOf(v any) (Scalar, error) {
 	case complex128:
 		return ComplexScalar(v), nil
 	}
-	return Scalar{}, fmt.Errorf("%T is not a number (want bool, int, int8 to int64, uint8, float32, float64, tensor.Half, tensor.BF16, complex64 or complex128)", v)
+	return Scalar{}, fmt.Errorf("%T is not a number (want bool, int, int8 to int64, uint, uint8 to uint64, float32, float64, tensor.Half, tensor.BF16, complex64 or complex128)", v)
 }
 
 // Category returns the promotion category the scalar was given as.
@@ -88,8 +100,12 @@ func (s Scalar) Category() Category { return s.category }
 // Bool reports whether the scalar is not zero.
 func (s Scalar) Bool() bool { return s.re != 0 || s.im != 0 || s.i != 0 }
 
-// Int returns the scalar truncated toward zero.
+// Int returns the scalar truncated toward zero; the bits of an integer above the largest
+// int64.
 func (s Scalar) Int() int64 { return s.i }
+
+// huge reports whether s is an integer above the largest int64.
+func (s Scalar) huge() bool { return s.category == CategoryInt && s.i < 0 && s.re > 0 }
 
 // Float returns the scalar's real part.
 func (s Scalar) Float() float64 { return s.re }
@@ -99,7 +115,7 @@ func (s Scalar) Complex() complex128 { return complex(s.re, s.im) }
 
 // Fits reports whether s can be converted to d without overflow, by PyTorch's rule.
 // Toward integers a fraction is cut off, and an integer of -255 or more stands for
-// its value modulo 256 in uint8. Infinities and NaN fit floats, everything fits
+// its value modulo 256 in uint8, and so in the wider unsigned ones. Infinities and NaN fit floats, everything fits
 // bool, and a complex number without imaginary part what its real part does.
 func (s Scalar) Fits(d DType) bool {
 	switch {
@@ -114,18 +130,21 @@ func (s Scalar) Fits(d DType) bool {
 	}
 	lo, hi := d.intRange()
 	if s.category > CategoryInt {
-		return s.re >= float64(lo) && (s.re <= float64(hi) && s.re < 1<<63)
+		return s.re >= float64(lo) && s.re <= float64(hi) && s.re < 0x1p63 || d == Uint64 && s.re >= 0 && s.re < 0x1p64
 	}
-	if d == Uint8 {
+	if s.huge() || d == Uint64 {
+		return d == Uint64
+	}
+	if lo == 0 {
 		lo = -hi
 	}
 	return lo <= s.i && s.i <= hi
 }
 
-// intRange returns the least and the largest integer of d.
+// intRange returns the least and the largest integer of d; of uint64 the largest int64.
 func (d DType) intRange() (lo, hi int64) {
-	if d == Uint8 {
-		return 0, math.MaxUint8
+	if d == Uint8 || d.Carried() {
+		return 0, int64(uint64(math.MaxInt64) >> (63 - min(63, 8*d.Size())))
 	}
 	hi = 1<<(8*d.Size()-1) - 1
 	return -hi - 1, hi
@@ -145,13 +164,16 @@ func fitsFloat(f float64, d DType) bool {
 	return !(math.Abs(f) > most) || math.IsInf(f, 0)
 }
 
-// DType returns the dtype a tensor made of s alone has: bool, int64, def, or
-// the complex dtype whose parts are def.
+// DType returns the dtype a tensor made of s alone has: bool, int64, uint64 where that
+// does not hold it, def, or the complex dtype whose parts are def.
 func (s Scalar) DType(def DType) DType {
 	switch s.category {
 	case CategoryBool:
 		return Bool
 	case CategoryInt:
+		if s.huge() {
+			return Uint64
+		}
 		return Int64
 	case CategoryComplex:
 		if def == Float64 {
@@ -168,6 +190,9 @@ func (s Scalar) String() string {
 	case CategoryBool:
 		return fmt.Sprint(s.Bool())
 	case CategoryInt:
+		if s.huge() {
+			return fmt.Sprint(uint64(s.i))
+		}
 		return fmt.Sprint(s.i)
 	case CategoryComplex:
 		return fmt.Sprint(s.Complex())

@@ -17,7 +17,6 @@ type kernel func(c *call) error
 type lowering struct {
 	make   func(n *node) kernel // reads attributes, refuses what is not there
 	random bool                 // two calls differ
-	bits   bool                 // the bits of results do not depend on an integer's sign
 }
 
 // A call is one use of a kernel.
@@ -47,11 +46,6 @@ func (c *call) run() error {
 		}
 		if c.host {
 			c.dev = tensorCPU
-		}
-	}
-	for _, v := range c.in {
-		if v != nil && v.elem == format.Uint64 && !c.step.node.lower.bits {
-			return fmt.Errorf("%w: this operator of uint64", ErrUnsupported)
 		}
 	}
 	known, err := c.compute()
@@ -207,12 +201,6 @@ func (c *call) put(i int, t tensor.Tensor) error {
 			return err
 		}
 		e = native[t.DType()]
-	}
-	switch e { // arithmetic may have left what the type holds
-	case format.Uint16:
-		t = t.BitwiseAndScalar(1<<16 - 1)
-	case format.Uint32:
-		t = t.BitwiseAndScalar(int64(1<<32 - 1))
 	}
 	return c.as(i, t, e)
 }

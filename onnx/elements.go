@@ -10,12 +10,12 @@ import (
 )
 
 // carriers has the dtype of the tensors that hold elements of each type. A type that
-// tensors do not have is held in a wider one; uint64 as the int64 of the same bits.
+// tensors do not have is held in a wider one.
 var carriers = map[format.Elem]tensor.DType{
 	format.Float: tensor.Float32, format.Double: tensor.Float64, format.Float16: tensor.Float16, format.BFloat16: tensor.BFloat16,
 	format.Bool: tensor.Bool, format.Uint8: tensor.Uint8, format.Int8: tensor.Int8, format.Int16: tensor.Int16,
 	format.Int32: tensor.Int32, format.Int64: tensor.Int64, format.Complex64: tensor.Complex64, format.Complex128: tensor.Complex128,
-	format.Uint16: tensor.Int32, format.Uint32: tensor.Int64, format.Uint64: tensor.Int64,
+	format.Uint16: tensor.Uint16, format.Uint32: tensor.Uint32, format.Uint64: tensor.Uint64,
 	format.Uint4: tensor.Uint8, format.Uint2: tensor.Uint8, format.Int4: tensor.Int8, format.Int2: tensor.Int8,
 	format.Float8E4M3FN: tensor.Float32, format.Float8E4M3FNUZ: tensor.Float32, format.Float8E5M2: tensor.Float32,
 	format.Float8E5M2FNUZ: tensor.Float32, format.Float8E8M0: tensor.Float32, format.Float4E2M1: tensor.Float32,
@@ -26,6 +26,7 @@ var native = map[tensor.DType]format.Elem{
 	tensor.Float32: format.Float, tensor.Float64: format.Double, tensor.Float16: format.Float16, tensor.BFloat16: format.BFloat16,
 	tensor.Bool: format.Bool, tensor.Uint8: format.Uint8, tensor.Int8: format.Int8, tensor.Int16: format.Int16,
 	tensor.Int32: format.Int32, tensor.Int64: format.Int64, tensor.Complex64: format.Complex64, tensor.Complex128: format.Complex128,
+	tensor.Uint16: format.Uint16, tensor.Uint32: format.Uint32, tensor.Uint64: format.Uint64,
 }
 
 // extents returns a tensor's shape and the number of its elements.
@@ -167,17 +168,7 @@ func unpack(file []byte, e format.Elem, n int) ([]byte, error) {
 	default:
 		out = make([]byte, 0, n*dt.Size())
 		for i := range n {
-			var code uint32
-			switch bits {
-			case 32:
-				code = binary.LittleEndian.Uint32(file[i*4:])
-			case 16:
-				code = uint32(binary.LittleEndian.Uint16(file[i*2:]))
-			case 8:
-				code = uint32(file[i])
-			default:
-				code = uint32(file[i*bits/8]) >> (i * bits % 8) & (1<<bits - 1)
-			}
+			code := uint32(file[i*bits/8]) >> (i * bits % 8) & (1<<bits - 1)
 			out = appendCarried(out, e, code)
 		}
 	}
@@ -188,10 +179,6 @@ func unpack(file []byte, e format.Elem, n int) ([]byte, error) {
 func appendCarried(out []byte, e format.Elem, code uint32) []byte {
 	put := binary.NativeEndian
 	switch e {
-	case format.Uint16:
-		return put.AppendUint32(out, code)
-	case format.Uint32:
-		return put.AppendUint64(out, uint64(code))
 	case format.Uint4, format.Uint2:
 		return append(out, byte(code))
 	case format.Int4:

@@ -3,7 +3,6 @@ package onnx
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"sync"
 
@@ -42,9 +41,6 @@ func loweringOf(domain, name string) (lowering, bool) {
 
 // plain is the lowering of an operator without attributes.
 func plain(k kernel) lowering { return lowering{make: func(*node) kernel { return k }} }
-
-// ofBits says that uint64 is computed as int64.
-func (l lowering) ofBits() lowering { l.bits = true; return l }
 
 // unary is an operator of one operand.
 func unary(f func(x tensor.Tensor) tensor.Tensor) lowering {
@@ -93,11 +89,7 @@ func product(shape []int) int {
 }
 
 func isInt(t tensor.Tensor) bool {
-	switch t.DType() {
-	case tensor.Uint8, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64:
-		return true
-	}
-	return false
+	return t.DType().IsInt()
 }
 
 // elementwise are the operators on each element alone.
@@ -108,16 +100,16 @@ var elementwise = map[string]lowering{
 	"Reciprocal": unary(tensor.Reciprocal), "Relu": unary(tensor.ReLU), "Round": unary(tensor.Round), "Sigmoid": unary(tensor.Sigmoid),
 	"Sign": unary(tensor.Sign), "Sin": unary(tensor.Sin), "Sinh": unary(tensor.Sinh), "Softsign": unary(tensor.Softsign), "Sqrt": unary(tensor.Sqrt),
 	"Tan": unary(tensor.Tan), "Tanh": unary(tensor.Tanh), "IsNaN": unary(tensor.IsNaN), "HardSwish": unary(tensor.Hardswish), "Mish": unary(tensor.Mish),
-	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot).ofBits(), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
+	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
 	"Det": unary(det),
 
-	"Add": pair(tensor.Add).ofBits(), "Sub": pair(tensor.Sub).ofBits(), "Mul": pair(tensor.Mul).ofBits(), "Div": ofUint64(divideUint64, div), "PRelu": pair(prelu),
-	"And": pair(tensor.LogicalAnd), "Or": pair(tensor.LogicalOr), "Xor": pair(tensor.LogicalXor), "BitwiseAnd": pair(tensor.BitwiseAnd).ofBits(),
-	"BitwiseOr": pair(tensor.BitwiseOr).ofBits(), "BitwiseXor": pair(tensor.BitwiseXor).ofBits(), "Equal": pair(tensor.Eq).ofBits(),
-	"Greater": unsigned(tensor.Gt, false), "GreaterOrEqual": unsigned(tensor.Ge, false),
-	"Less": unsigned(tensor.Lt, false), "LessOrEqual": unsigned(tensor.Le, false), "Pow": plain(power).ofBits(),
+	"Add": pair(tensor.Add), "Sub": pair(tensor.Sub), "Mul": pair(tensor.Mul), "Div": pair(div), "PRelu": pair(prelu),
+	"And": pair(tensor.LogicalAnd), "Or": pair(tensor.LogicalOr), "Xor": pair(tensor.LogicalXor), "BitwiseAnd": pair(tensor.BitwiseAnd),
+	"BitwiseOr": pair(tensor.BitwiseOr), "BitwiseXor": pair(tensor.BitwiseXor), "Equal": pair(tensor.Eq),
+	"Greater": pair(tensor.Gt), "GreaterOrEqual": pair(tensor.Ge),
+	"Less": pair(tensor.Lt), "LessOrEqual": pair(tensor.Le), "Pow": pair(pow),
 
-	"Sum": folded(tensor.Add), "Max": unsigned(tensor.Maximum, true), "Min": unsigned(tensor.Minimum, true),
+	"Sum": folded(tensor.Add), "Max": folded(tensor.Maximum), "Min": folded(tensor.Minimum),
 	"Mean": {make: func(n *node) kernel {
 		sum := folded(tensor.Add).make(n)
 		return func(c *call) error {
@@ -162,32 +154,23 @@ var elementwise = map[string]lowering{
 		}
 		return y
 	}),
-	"Mod": {bits: true, make: func(n *node) kernel {
+	"Mod": {make: func(n *node) kernel {
 		if n.flag("fmod") {
-			return ofUint64(restUint64, tensor.Fmod).make(n)
+			return pair(tensor.Fmod).make(n)
 		}
-		return ofUint64(restUint64, tensor.Remainder).make(n)
+		return pair(tensor.Remainder).make(n)
 	}},
-	"BitShift": {bits: true, make: func(n *node) kernel {
-		right := n.oneOf("direction", "LEFT", "RIGHT") == "RIGHT"
-		return func(c *call) error {
-			x, y := c.t(0), c.t(1)
-			switch {
-			case !right:
-				return c.put(0, tensor.BitwiseLeftShift(x, y))
-			case c.elem(0) == format.Uint64: // the sign bit moves too
-				low := x.BitwiseAndScalar(int64(math.MaxInt64)).BitwiseRightShift(y)
-				top := tensor.BitwiseLeftShift(tensor.OnesLike(x), y.Rsub(tensor.FullLike(y, 63)))
-				return c.put(0, low.BitwiseOr(tensor.Where(x.LtScalar(0), top, tensor.ZerosLike(x))))
-			}
-			return c.put(0, tensor.BitwiseRightShift(x, y))
+	"BitShift": {make: func(n *node) kernel {
+		if n.oneOf("direction", "LEFT", "RIGHT") == "RIGHT" {
+			return pair(tensor.BitwiseRightShift).make(n)
 		}
+		return pair(tensor.BitwiseLeftShift).make(n)
 	}},
 	"Clip":     {make: clip},
-	"Where":    plain(func(c *call) error { return c.put(0, tensor.Where(c.t(0), c.t(1), c.t(2))) }).ofBits(),
-	"Cast":     {make: func(n *node) kernel { to := n.elem("to"); return func(c *call) error { return cast(c, n, to) } }, bits: true},
-	"CastLike": plain(func(c *call) error { return cast(c, c.step.node, c.elem(1)) }).ofBits(),
-	"Identity": plain(func(c *call) error { c.out[0] = c.in[0]; return nil }).ofBits(),
+	"Where":    plain(func(c *call) error { return c.put(0, tensor.Where(c.t(0), c.t(1), c.t(2))) }),
+	"Cast":     {make: func(n *node) kernel { to := n.elem("to"); return func(c *call) error { return cast(c, n, to) } }},
+	"CastLike": plain(func(c *call) error { return cast(c, c.step.node, c.elem(1)) }),
+	"Identity": plain(func(c *call) error { c.out[0] = c.in[0]; return nil }),
 	"Dropout":  {make: dropout},
 	"Swish": with(func(n *node, x tensor.Tensor) tensor.Tensor {
 		if a := n.float("alpha"); a != 1 {
@@ -339,17 +322,9 @@ func cast(c *call, n *node, to format.Elem) error {
 			return err
 		}
 		return c.as(0, y, to)
-	case from == format.Uint64 && (to == format.Float || to == format.Double || to == format.Float16 || to == format.BFloat16):
-		return c.as(0, floatOfUint64(x).ToType(carriers[to]), to)
-	case from == format.Uint64 && to != format.Int64 && to != format.Bool, to == format.Uint64 && !isInt(x) && x.DType() != tensor.Bool:
-		return fmt.Errorf("%w: a cast of %s to %s", ErrUnsupported, from, to)
 	}
 	y := x
 	switch to {
-	case format.Uint16:
-		y = whole(x).BitwiseAndScalar(1<<16 - 1)
-	case format.Uint32:
-		y = whole(x).BitwiseAndScalar(int64(1<<32 - 1))
 	case format.Uint4, format.Uint2:
 		y = whole(x).BitwiseAndScalar(1<<to.Bits() - 1)
 	case format.Int4, format.Int2:

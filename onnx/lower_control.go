@@ -12,17 +12,17 @@ import (
 // variable could hold them.
 func control() map[string]lowering {
 	return map[string]lowering{
-		"If":   {make: branch, bits: true},
-		"Loop": {make: loop, bits: true},
-		"Scan": {make: scan, bits: true},
+		"If":   {make: branch},
+		"Loop": {make: loop},
+		"Scan": {make: scan},
 
-		"SequenceMap": {make: mapped, bits: true},
+		"SequenceMap": {make: mapped},
 	}
 }
 
 // sequences are the operators on sequences and optional values.
 var sequences = map[string]lowering{
-	"SequenceEmpty": {bits: true, make: func(n *node) kernel {
+	"SequenceEmpty": {make: func(n *node) kernel {
 		e := format.Float
 		if n.given("dtype") {
 			e = n.elem("dtype")
@@ -32,20 +32,20 @@ var sequences = map[string]lowering{
 	"SequenceConstruct": plain(func(c *call) error {
 		c.out[0] = &value{form: formSequence, elem: c.elem(0), list: hold(c.in...)}
 		return nil
-	}).ofBits(),
+	}),
 	"SequenceLength": plain(func(c *call) error {
 		if err := c.sequence(0); err != nil {
 			return err
 		}
 		return c.as(0, tensor.From([]int64{int64(len(c.in[0].list))}).Reshape(), format.Int64)
-	}).ofBits(),
+	}),
 	"SequenceAt": plain(func(c *call) error {
 		at, err := c.position(1, 0)
 		if err == nil {
 			c.out[0] = c.in[0].list[at]
 		}
 		return err
-	}).ofBits(),
+	}),
 	"SequenceErase": plain(func(c *call) error {
 		if err := c.sequence(0); err != nil {
 			return err
@@ -60,7 +60,7 @@ var sequences = map[string]lowering{
 		list := append(append([]*value{}, c.in[0].list[:at]...), c.in[0].list[at+1:]...)
 		c.out[0] = &value{form: formSequence, elem: c.in[0].elem, list: list}
 		return nil
-	}).ofBits(),
+	}),
 	"SequenceInsert": plain(func(c *call) error {
 		if err := c.sequence(0); err != nil {
 			return err
@@ -76,8 +76,8 @@ var sequences = map[string]lowering{
 		list = append(list, c.in[0].list[at:]...)
 		c.out[0] = &value{form: formSequence, elem: c.elem(1), list: list}
 		return nil
-	}).ofBits(),
-	"ConcatFromSequence": {bits: true, make: func(n *node) kernel {
+	}),
+	"ConcatFromSequence": {make: func(n *node) kernel {
 		at, fresh := n.int("axis"), n.flag("new_axis")
 		return func(c *call) error {
 			if err := c.sequence(0); err != nil {
@@ -96,7 +96,7 @@ var sequences = map[string]lowering{
 			return c.as(0, tensor.Cat(ts, at), c.in[0].elem)
 		}
 	}},
-	"SplitToSequence": {bits: true, make: func(n *node) kernel {
+	"SplitToSequence": {make: func(n *node) kernel {
 		at, keep := n.int("axis"), n.flag("keepdims")
 		return func(c *call) error {
 			x := c.t(0)
@@ -139,7 +139,7 @@ var sequences = map[string]lowering{
 			return nil
 		}
 	}},
-	"Optional": {bits: true, make: func(n *node) kernel {
+	"Optional": {make: func(n *node) kernel {
 		return func(c *call) error {
 			if !c.has(0) {
 				c.out[0] = noValue
@@ -151,14 +151,14 @@ var sequences = map[string]lowering{
 	}},
 	"OptionalHasElement": plain(func(c *call) error {
 		return c.as(0, tensor.From([]bool{c.has(0)}).Reshape(), format.Bool)
-	}).ofBits(),
+	}),
 	"OptionalGetElement": plain(func(c *call) error {
 		if !c.has(0) {
 			return fmt.Errorf("the optional value is none")
 		}
 		c.out[0] = c.in[0]
 		return nil
-	}).ofBits(),
+	}),
 }
 
 // hold returns values that a sequence holds, too: they live as long as the run.

@@ -14,8 +14,8 @@ import (
 // or that read bits as another type: the host waits for them.
 var hosted = map[string]lowering{
 	"NonMaxSuppression": {make: suppress},
-	"Unique":            {bits: true, make: unique},
-	"BitCast": {bits: true, make: func(n *node) kernel {
+	"Unique":            {make: unique},
+	"BitCast": {make: func(n *node) kernel {
 		to := n.elem("to")
 		return func(c *call) error {
 			from := c.elem(0)
@@ -23,24 +23,14 @@ var hosted = map[string]lowering{
 				return fmt.Errorf("%w: the bits of %s as %s", ErrUnsupported, from, to)
 			}
 			x := c.t(0)
-			if d, ok := sameBits[from]; ok {
-				x = x.ToType(d)
-			}
 			raw, err := x.Bytes()
 			if err != nil {
 				return err
-			}
-			if d, ok := sameBits[to]; ok {
-				y := tensor.FromBytes(raw, d, x.Shape(), tensor.On(c.dev)).ToType(carriers[to])
-				return c.as(0, y.BitwiseAndScalar(int64(1)<<to.Bits()-1), to)
 			}
 			return c.as(0, tensor.FromBytes(raw, carriers[to], x.Shape(), tensor.On(c.dev)), to)
 		}
 	}},
 }
-
-// sameBits has the dtypes of the size of types that wider tensors hold.
-var sameBits = map[format.Elem]tensor.DType{format.Uint16: tensor.Int16, format.Uint32: tensor.Int32}
 
 // unique finds the elements, or along an axis the parts, of which there are no others
 // before: numbers for their elements are put in order on the host.
@@ -59,9 +49,6 @@ func unique(n *node) kernel {
 			return err
 		}
 		parts := x.Movedim([]int{a}, 0).Contiguous()
-		if c.elem(0) == format.Uint64 {
-			parts = turn(parts)
-		}
 		values, ranks, times := tensor.Unique(parts)
 		if err := errors.Join(values.Err(), ranks.Err(), times.Err()); err != nil {
 			return err

@@ -44,7 +44,7 @@ var images = map[string]lowering{
 			return c.put(0, tensor.AffineGrid(c.t(0), size, tensor.AlignCorners(align)))
 		}
 	}},
-	"CenterCropPad": {bits: true, make: func(n *node) kernel {
+	"CenterCropPad": {make: func(n *node) kernel {
 		list := n.ints("axes")
 		return func(c *call) error {
 			x := c.t(0)
@@ -225,7 +225,7 @@ func resize(n *node) kernel {
 }
 
 func isIntDType(dt tensor.DType) bool {
-	return dt != tensor.Bool && native[dt] != 0 && dt.Category() == tensor.Int64.Category()
+	return dt.IsInt()
 }
 
 // aspect returns the scales that sizes mean, and changes sizes where the ratio is kept.

@@ -10,7 +10,7 @@ import (
 
 // indexing are the operators that pick elements, or put them somewhere.
 var indexing = map[string]lowering{
-	"Gather": {bits: true, make: func(n *node) kernel {
+	"Gather": {make: func(n *node) kernel {
 		at := n.int("axis")
 		return func(c *call) error {
 			x := c.t(0)
@@ -30,7 +30,7 @@ var indexing = map[string]lowering{
 			return c.put(0, x.IndexSelect(a, positive(index, x.Size(a)).Reshape(-1)).Reshape(shape...))
 		}
 	}},
-	"GatherElements": {bits: true, make: func(n *node) kernel {
+	"GatherElements": {make: func(n *node) kernel {
 		at := n.int("axis")
 		return func(c *call) error {
 			x := c.t(0)
@@ -41,10 +41,10 @@ var indexing = map[string]lowering{
 			return c.put(0, x.Gather(a, positive(c.t(1), x.Size(a))))
 		}
 	}},
-	"GatherND":        {bits: true, make: func(n *node) kernel { b := n.int("batch_dims"); return func(c *call) error { return gatherND(c, b) } }},
-	"ScatterElements": {bits: true, make: scatterElements},
-	"Scatter":         {bits: true, make: scatterElements},
-	"ScatterND":       {bits: true, make: scatterND},
+	"GatherND":        {make: func(n *node) kernel { b := n.int("batch_dims"); return func(c *call) error { return gatherND(c, b) } }},
+	"ScatterElements": {make: scatterElements},
+	"Scatter":         {make: scatterElements},
+	"ScatterND":       {make: scatterND},
 	"OneHot": {make: func(n *node) kernel {
 		at := n.int("axis")
 		return func(c *call) error {
@@ -74,7 +74,7 @@ var indexing = map[string]lowering{
 		}
 		return c.as(0, x.Nonzero().T().Contiguous(), format.Int64)
 	}),
-	"Compress": {bits: true, make: func(n *node) kernel {
+	"Compress": {make: func(n *node) kernel {
 		at, given := n.int("axis"), n.given("axis")
 		return func(c *call) error {
 			x, a := c.t(0), 0
@@ -89,7 +89,7 @@ var indexing = map[string]lowering{
 			return c.put(0, x.IndexSelect(a, c.t(1).Nonzero().Reshape(-1)))
 		}
 	}},
-	"TopK": {bits: true, make: func(n *node) kernel {
+	"TopK": {make: func(n *node) kernel {
 		at, largest := n.int("axis"), n.spec.Since < 11 || n.flag("largest")
 		return func(c *call) error {
 			x := c.t(0)
@@ -108,12 +108,8 @@ var indexing = map[string]lowering{
 			if k < 0 || k > x.Size(a) {
 				return fmt.Errorf("k is %d of an axis of %d", k, x.Size(a))
 			}
-			of := func(t tensor.Tensor) tensor.Tensor { return t }
-			if c.elem(0) == format.Uint64 {
-				of = turn
-			}
-			v, i := of(x).Sort(a, tensor.Descending(largest))
-			if err := c.put(0, of(v.Narrow(a, 0, k).Contiguous())); err != nil {
+			v, i := x.Sort(a, tensor.Descending(largest))
+			if err := c.put(0, v.Narrow(a, 0, k).Contiguous()); err != nil {
 				return err
 			}
 			return c.as(1, i.Narrow(a, 0, k).Contiguous(), format.Int64)
@@ -121,7 +117,7 @@ var indexing = map[string]lowering{
 	}},
 	"ArgMax": {make: func(n *node) kernel { return arg(n, tensor.Argmax) }},
 	"ArgMin": {make: func(n *node) kernel { return arg(n, tensor.Argmin) }},
-	"ReverseSequence": {bits: true, make: func(n *node) kernel {
+	"ReverseSequence": {make: func(n *node) kernel {
 		time, batch := n.int("time_axis"), n.int("batch_axis")
 		return func(c *call) error {
 			lengths, err := c.ints(1)

@@ -39,7 +39,7 @@ func uniform(n *node, c *call, shape []int, dt tensor.DType) tensor.Tensor {
 // drawn is an operator whose result has the shape of its operand or of an attribute, and
 // the type that another attribute names or, without that, the operand's.
 func drawn(draw func(n *node, c *call, shape []int, dt tensor.DType) tensor.Tensor) lowering {
-	return lowering{random: true, bits: true, make: func(n *node) kernel {
+	return lowering{random: true, make: func(n *node) kernel {
 		seed, seeded := 0.0, n.given("seed")
 		if seeded {
 			seed = n.float("seed")

@@ -68,7 +68,11 @@ func mean(x tensor.Tensor, dims []int, keep bool) tensor.Tensor {
 	for _, d := range dims {
 		n *= x.Size(d)
 	}
-	return tensor.Sum(x, tensor.Dim(dims...), tensor.KeepDim(keep)).TruncDivideScalar(max(n, 1)).ToType(x.DType())
+	wide := tensor.Int64
+	if x.DType() == tensor.Uint64 {
+		wide = tensor.Uint64
+	}
+	return tensor.Sum(x, tensor.Dim(dims...), tensor.KeepDim(keep), tensor.OfType(wide)).TruncDivideScalar(max(n, 1)).ToType(x.DType())
 }
 
 // extreme is the largest or the smallest element, and of no elements what is beyond all.
@@ -100,12 +104,13 @@ func extreme(f func(x tensor.Tensor, opts ...tensor.Option) tensor.Tensor, none 
 }
 
 // limits returns the smallest and the largest number of an integer dtype.
-func limits(dt tensor.DType) (lowest, highest int64) {
-	if dt == tensor.Uint8 {
-		return 0, math.MaxUint8
+func limits(dt tensor.DType) (lowest int64, highest uint64) {
+	bits := 8 * dt.Size()
+	if dt == tensor.Uint8 || dt.Carried() {
+		return 0, math.MaxUint64 >> (64 - bits)
 	}
-	highest = 1<<(8*dt.Size()-1) - 1
-	return -highest - 1, highest
+	highest = math.MaxInt64 >> (64 - bits)
+	return -int64(highest) - 1, highest
 }
 
 // after reduces what one function makes of x and applies another.

@@ -11,7 +11,7 @@ import (
 
 // shaping are the operators on shapes, and those that move or make elements.
 var shaping = map[string]lowering{
-	"Shape": {bits: true, make: func(n *node) kernel {
+	"Shape": {make: func(n *node) kernel {
 		start, end := n.int("start"), n.int("end")
 		to := n.given("end")
 		return func(c *call) error {
@@ -32,8 +32,8 @@ var shaping = map[string]lowering{
 	}},
 	"Size": plain(func(c *call) error {
 		return c.as(0, tensor.From([]int64{int64(c.in[0].t.NumElements())}).Reshape(), format.Int64)
-	}).ofBits(),
-	"Constant": {bits: true, make: constantOf},
+	}),
+	"Constant": {make: constantOf},
 	"ConstantOfShape": {make: func(n *node) kernel {
 		v := constantValue(tensor.Zeros([]int{1}), format.Float)
 		if a := n.attribute("value"); a.Tensor != nil {
@@ -52,7 +52,7 @@ var shaping = map[string]lowering{
 			return c.as(0, v.on(c.dev).Reshape().Expand(shape...).Clone(), v.elem)
 		}
 	}},
-	"Reshape": {bits: true, make: func(n *node) kernel {
+	"Reshape": {make: func(n *node) kernel {
 		zero := n.flag("allowzero")
 		return func(c *call) error {
 			want, err := c.ints(1)
@@ -84,7 +84,7 @@ var shaping = map[string]lowering{
 			return c.put(0, x.Reshape(want...))
 		}
 	}},
-	"Flatten": {bits: true, make: func(n *node) kernel {
+	"Flatten": {make: func(n *node) kernel {
 		at := n.int("axis")
 		return func(c *call) error {
 			x := c.t(0)
@@ -99,7 +99,7 @@ var shaping = map[string]lowering{
 			return c.put(0, x.Reshape(product(shape[:a]), product(shape[a:])))
 		}
 	}},
-	"Squeeze": {bits: true, make: func(n *node) kernel {
+	"Squeeze": {make: func(n *node) kernel {
 		return func(c *call) error {
 			list, err := listOf(c, n, 13)
 			x := c.t(0)
@@ -121,7 +121,7 @@ var shaping = map[string]lowering{
 			return c.put(0, x.Squeeze(list...))
 		}
 	}},
-	"Unsqueeze": {bits: true, make: func(n *node) kernel {
+	"Unsqueeze": {make: func(n *node) kernel {
 		return func(c *call) error {
 			list, err := listOf(c, n, 13)
 			if err != nil {
@@ -139,7 +139,7 @@ var shaping = map[string]lowering{
 			return c.put(0, x)
 		}
 	}},
-	"Transpose": {bits: true, make: func(n *node) kernel {
+	"Transpose": {make: func(n *node) kernel {
 		perm, given := n.ints("perm"), n.given("perm")
 		return func(c *call) error {
 			x := c.t(0)
@@ -173,8 +173,8 @@ var shaping = map[string]lowering{
 			return err
 		}
 		return c.put(0, x.Expand(out...))
-	}).ofBits(),
-	"Concat": {bits: true, make: func(n *node) kernel {
+	}),
+	"Concat": {make: func(n *node) kernel {
 		at := n.int("axis")
 		return func(c *call) error {
 			a, err := axis(at, c.in[0].t.Rank())
@@ -184,7 +184,7 @@ var shaping = map[string]lowering{
 			return c.put(0, tensor.Cat(c.ts(0), a))
 		}
 	}},
-	"Split": {bits: true, make: split},
+	"Split": {make: split},
 	"Tile": plain(func(c *call) error {
 		reps, err := c.ints(1)
 		if err != nil {
@@ -202,9 +202,9 @@ var shaping = map[string]lowering{
 			return err
 		}
 		return c.put(0, x.Tile(reps...))
-	}).ofBits(),
-	"Slice": {bits: true, make: slice},
-	"Pad":   {bits: true, make: pad},
+	}),
+	"Slice": {make: slice},
+	"Pad":   {make: pad},
 	"Range": plain(func(c *call) error {
 		if isInt(c.in[0].t) {
 			var v [3]int
@@ -278,8 +278,8 @@ var shaping = map[string]lowering{
 			}
 			return c.put(0, tensor.Tril(c.t(0), k))
 		}
-	}, bits: true},
-	"DepthToSpace": {bits: true, make: func(n *node) kernel {
+	}},
+	"DepthToSpace": {make: func(n *node) kernel {
 		b, crd := n.int("blocksize"), n.string("mode") == "CRD"
 		if b < 1 {
 			n.refuse("blocksize %d", b)
@@ -299,7 +299,7 @@ var shaping = map[string]lowering{
 			return c.put(0, x.Reshape(s[0], ch, s[2]*b, s[3]*b))
 		}
 	}},
-	"SpaceToDepth": {bits: true, make: func(n *node) kernel {
+	"SpaceToDepth": {make: func(n *node) kernel {
 		b, crd := n.int("blocksize"), n.string("mode") == "CRD"
 		if b < 1 {
 			n.refuse("blocksize %d", b)

@@ -12,7 +12,7 @@ import (
 var transformers = map[string]lowering{
 	"Attention":       {make: attention},
 	"RotaryEmbedding": {make: rotary},
-	"TensorScatter": {bits: true, make: func(n *node) kernel {
+	"TensorScatter": {make: func(n *node) kernel {
 		at, circular := n.int("axis"), n.oneOf("mode", "linear", "circular") == "circular"
 		return func(c *call) error {
 			cache, update := c.t(0), c.t(1)

@@ -54,7 +54,7 @@ type Value struct {
 	Name string
 	Type string // as the standard calls it: float, int64, seq(float)
 	// DType is that of the tensors which hold it. A type that tensors do not have, such
-	// as uint16, is held in a wider one.
+	// as int4, is held in a wider one.
 	DType    tensor.DType
 	Axes     []Axis // of a tensor, where Known
 	Known    bool

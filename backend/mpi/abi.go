@@ -23,7 +23,9 @@ const (
 	typeInt8       = 0x240
 	typeUint8      = 0x241
 	typeInt16      = 0x248
+	typeUint16     = 0x249
 	typeInt32      = 0x250
+	typeUint32     = 0x251
 	typeInt64      = 0x258
 	typeUint64     = 0x259
 	typeFloat      = 0x210
@@ -36,4 +38,5 @@ const (
 var types = map[ir.DType]uintptr{
 	ir.Bool: typeUint8, ir.Uint8: typeUint8, ir.Int8: typeInt8, ir.Int16: typeInt16, ir.Int32: typeInt32, ir.Int64: typeInt64,
 	ir.Float32: typeFloat, ir.Float64: typeDouble, ir.Complex64: typeComplex, ir.Complex128: typeComplex128,
+	ir.Uint16: typeUint16, ir.Uint32: typeUint32, ir.Uint64: typeUint64,
 }

@@ -45,6 +45,9 @@ var descrs = map[ir.DType]string{
 	ir.Float64:    "<f8",
 	ir.Complex64:  "<c8",
 	ir.Complex128: "<c16",
+	ir.Uint16:     "<u2",
+	ir.Uint32:     "<u4",
+	ir.Uint64:     "<u8",
 }
 
 // A header is the checked content of a file's header.

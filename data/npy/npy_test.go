@@ -118,8 +118,8 @@ func TestUnsupportedDTypes(t *testing.T) {
 			t.Errorf("%s: error %v; want ErrDType and what is supported", name, err)
 		}
 	}
-	if len(raw) != 10 {
-		t.Errorf("%d files, want 10", len(raw))
+	if len(raw) != 8 {
+		t.Errorf("%d files, want 8", len(raw))
 	}
 }
 

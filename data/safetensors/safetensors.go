@@ -84,16 +84,16 @@ var kinds = []kind{
 	{"F8_E4M3FNUZ", 8, ir.Invalid},
 	{"F8_E5M2FNUZ", 8, ir.Invalid},
 	{"I16", 16, ir.Int16},
-	{"U16", 16, ir.Invalid},
+	{"U16", 16, ir.Uint16},
 	{"F16", 16, ir.Float16},
 	{"BF16", 16, ir.BFloat16},
 	{"I32", 32, ir.Int32},
-	{"U32", 32, ir.Invalid},
+	{"U32", 32, ir.Uint32},
 	{"F32", 32, ir.Float32},
 	{"C64", 64, ir.Complex64},
 	{"F64", 64, ir.Float64},
 	{"I64", 64, ir.Int64},
-	{"U64", 64, ir.Invalid},
+	{"U64", 64, ir.Uint64},
 }
 
 // supported names the dtypes both sides have, for messages.

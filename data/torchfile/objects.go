@@ -48,7 +48,7 @@ var dtypes = func() map[class]ir.DType {
 // read.
 var others = []class{
 	{"torch", "QInt8Storage"}, {"torch", "QUInt8Storage"}, {"torch", "QInt32Storage"}, {"torch", "QUInt4x2Storage"}, {"torch", "QUInt2x4Storage"},
-	{"torch", "uint16"}, {"torch", "uint32"}, {"torch", "uint64"}, {"torch", "complex32"},
+	{"torch", "complex32"},
 	{"torch", "float8_e4m3fn"}, {"torch", "float8_e5m2"}, {"torch", "float8_e4m3fnuz"}, {"torch", "float8_e5m2fnuz"}, {"torch", "float8_e8m0fnu"},
 	{"torch", "float4_e2m1fn_x2"},
 }

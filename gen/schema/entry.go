@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"go/token"
 	"slices"
 	"strings"
@@ -204,7 +205,7 @@ func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
 		}
 		if class, is := ir.Classes[s]; is {
 			set |= class
-		} else if d, err := ir.ParseDType(s); err == nil {
+		} else if d, err := codeDType(s); err == nil {
 			set |= ir.SetOf(d)
 		} else {
 			l.errorf(l.pos(item), "dtypes: unknown class or dtype %q (classes are bool, int, float, complex, real, num, all, index, label)", s)
@@ -212,6 +213,15 @@ func (l *loader) dtypeSet(n *yaml.Node) (set ir.DTypeSet, ok bool) {
 		}
 	}
 	return set, ok
+}
+
+// codeDType returns the dtype of a name, if it is one that devices have code for.
+func codeDType(name string) (ir.DType, error) {
+	d, err := ir.ParseDType(name)
+	if err != nil || d.Carried() {
+		return ir.Invalid, fmt.Errorf("unknown dtype %q (have %v)", name, ir.ClassAll.List())
+	}
+	return d, nil
 }
 
 var promotions = map[string]ir.Promotion{
@@ -228,7 +238,7 @@ func (l *loader) promote(op *Op, n *yaml.Node) {
 		return
 	}
 	if arg, ok := strings.CutPrefix(s, "fixed("); ok && strings.HasSuffix(arg, ")") {
-		d, err := ir.ParseDType(strings.TrimSuffix(arg, ")"))
+		d, err := codeDType(strings.TrimSuffix(arg, ")"))
 		if err != nil {
 			l.errorf(l.pos(n), "promote: %v", err)
 		}

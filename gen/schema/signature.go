@@ -449,7 +449,7 @@ func (p *sigParser) result(name string) Result {
 	r.List = p.got("[]")
 	p.want("Tensor", "as a result")
 	if r.Acc = p.got("acc"); !r.Acc && p.tok != "" && p.tok != "," && p.tok != ")" {
-		dt, err := ir.ParseDType(p.tok)
+		dt, err := codeDType(p.tok)
 		if err != nil {
 			p.fail("result %q: %v", name, err)
 		}

@@ -109,7 +109,7 @@ var addOp = ir.Op{
 		{Exprs: []string{"x + y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Add}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "add"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // AddOp returns the descriptor of add, which must not be changed.
@@ -166,7 +166,7 @@ var addScaledOp = ir.Op{
 		{Exprs: []string{"x + alpha*y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AddScaled}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "add_scaled"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // AddScaledOp returns the descriptor of add_scaled, which must not be
@@ -391,7 +391,7 @@ var addcmulOp = ir.Op{
 		{Exprs: []string{"x + value*y*z"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Addcmul}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "addcmul"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // AddcmulOp returns the descriptor of addcmul, which must not be changed.
@@ -520,7 +520,7 @@ var clampOp = ir.Op{
 		{Exprs: []string{"min(max(x, lo), hi)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Clamp}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic", Symbol: "clamp"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // ClampOp returns the descriptor of clamp, which must not be changed.
@@ -584,7 +584,7 @@ var clampMaxOp = ir.Op{
 		{Exprs: []string{"min(x, hi)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMax}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "clamp_max"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // ClampMaxOp returns the descriptor of clamp_max, which must not be changed.

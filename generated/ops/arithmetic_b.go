@@ -23,7 +23,7 @@ var clampMinOp = ir.Op{
 		{Exprs: []string{"max(x, lo)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ClampMin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "clamp_min"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // ClampMinOp returns the descriptor of clamp_min, which must not be changed.
@@ -502,7 +502,7 @@ var fmaxOp = ir.Op{
 		{Exprs: []string{"where(x >= y || isnan(y), x, y)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmax}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmax"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // FmaxOp returns the descriptor of fmax, which must not be changed.

@@ -22,7 +22,7 @@ var fminOp = ir.Op{
 		{Exprs: []string{"where(x <= y || isnan(y), x, y)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Fmin}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_b", Symbol: "fmin"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // FminOp returns the descriptor of fmin, which must not be changed.
@@ -570,7 +570,7 @@ var maximumOp = ir.Op{
 		{Exprs: []string{"max(x, y)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Maximum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "maximum"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // MaximumOp returns the descriptor of maximum, which must not be changed.

@@ -47,7 +47,7 @@ var minimumOp = ir.Op{
 		{Exprs: []string{"min(x, y)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Minimum}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_c", Symbol: "minimum"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // MinimumOp returns the descriptor of minimum, which must not be changed.
@@ -169,7 +169,7 @@ var mulOp = ir.Op{
 		{Exprs: []string{"x*y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Mul}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "mul"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // MulOp returns the descriptor of mul, which must not be changed.
@@ -399,7 +399,7 @@ var negOp = ir.Op{
 		{Exprs: []string{"-x"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Neg}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_d", Symbol: "neg"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // NegOp returns the descriptor of neg, which must not be changed.

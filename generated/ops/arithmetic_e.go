@@ -497,7 +497,7 @@ var rsubOp = ir.Op{
 		{Exprs: []string{"y - x"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Rsub}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "rsub"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // RsubOp returns the descriptor of rsub, which must not be changed.

@@ -22,7 +22,7 @@ var squareOp = ir.Op{
 		{Exprs: []string{"x*x"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Square}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "square"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // SquareOp returns the descriptor of square, which must not be changed.
@@ -104,7 +104,7 @@ var subOp = ir.Op{
 		{Exprs: []string{"x - y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Sub}, {For: "cuda", Of: &code.Kernels{Module: "arithmetic_e", Symbol: "sub"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // SubOp returns the descriptor of sub, which must not be changed.

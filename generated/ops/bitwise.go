@@ -22,7 +22,7 @@ var bitwiseAndOp = ir.Op{
 		{Exprs: []string{"x&y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseAnd}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_and"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // BitwiseAndOp returns the descriptor of bitwise_and, which must not be
@@ -66,7 +66,7 @@ var bitwiseLeftShiftOp = ir.Op{
 		{Exprs: []string{"x<<y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseLeftShift}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_left_shift"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // BitwiseLeftShiftOp returns the descriptor of bitwise_left_shift, which must
@@ -111,7 +111,7 @@ var bitwiseNotOp = ir.Op{
 		{Exprs: []string{"^x"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseNot}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_not"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // BitwiseNotOp returns the descriptor of bitwise_not, which must not be
@@ -155,7 +155,7 @@ var bitwiseOrOp = ir.Op{
 		{Exprs: []string{"x | y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseOr}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_or"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // BitwiseOrOp returns the descriptor of bitwise_or, which must not be
@@ -244,7 +244,7 @@ var bitwiseXorOp = ir.Op{
 		{Exprs: []string{"x ^ y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.BitwiseXor}, {For: "cuda", Of: &code.Kernels{Module: "bitwise", Symbol: "bitwise_xor"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // BitwiseXorOp returns the descriptor of bitwise_xor, which must not be

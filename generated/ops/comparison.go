@@ -67,7 +67,7 @@ var eqOp = ir.Op{
 		{Exprs: []string{"x == y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Eq}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "eq"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // EqOp returns the descriptor of eq, which must not be changed.
@@ -150,7 +150,7 @@ var geOp = ir.Op{
 		{Exprs: []string{"x >= y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Ge}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "ge"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // GeOp returns the descriptor of ge, which must not be changed.
@@ -187,7 +187,7 @@ var gtOp = ir.Op{
 		{Exprs: []string{"x > y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Gt}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "gt"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // GtOp returns the descriptor of gt, which must not be changed.
@@ -266,7 +266,7 @@ var isFiniteOp = ir.Op{
 		{Exprs: []string{"isfinite(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.IsFinite}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isfinite"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // IsFiniteOp returns the descriptor of isfinite, which must not be changed.
@@ -304,7 +304,7 @@ var isInfOp = ir.Op{
 		{Exprs: []string{"isinf(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.IsInf}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isinf"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // IsInfOp returns the descriptor of isinf, which must not be changed.
@@ -342,7 +342,7 @@ var isNaNOp = ir.Op{
 		{Exprs: []string{"isnan(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.IsNaN}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isnan"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // IsNaNOp returns the descriptor of isnan, which must not be changed.
@@ -380,7 +380,7 @@ var leOp = ir.Op{
 		{Exprs: []string{"x <= y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Le}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "le"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // LeOp returns the descriptor of le, which must not be changed.
@@ -417,7 +417,7 @@ var ltOp = ir.Op{
 		{Exprs: []string{"x < y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Lt}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "lt"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagOrders,
 }
 
 // LtOp returns the descriptor of lt, which must not be changed.
@@ -454,7 +454,7 @@ var neOp = ir.Op{
 		{Exprs: []string{"x != y"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Ne}, {For: "cuda", Of: &code.Kernels{Module: "comparison_b", Symbol: "ne"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // NeOp returns the descriptor of ne, which must not be changed.

@@ -24,7 +24,7 @@ var catOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Cat)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Cat}}},
-	Tags:    ir.TagExact,
+	Tags:    ir.TagExact | ir.TagSignless,
 }
 
 // CatOp returns the descriptor of cat, which must not be changed.
@@ -118,7 +118,7 @@ var cloneOp = ir.Op{
 		{Exprs: []string{"x"}, Identity: true},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Clone}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "clone"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // CloneOp returns the descriptor of clone, which must not be changed.
@@ -169,7 +169,7 @@ var convertOp = ir.Op{
 		{Exprs: []string{"x"}, Identity: true},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Convert}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "convert"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
+	Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 }
 
 // ConvertOp returns the descriptor of convert, which must not be changed.
@@ -204,7 +204,7 @@ var flipOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Flip)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Flip}}},
-	Tags:    ir.TagExact,
+	Tags:    ir.TagExact | ir.TagSignless,
 }
 
 // FlipOp returns the descriptor of flip, which must not be changed.
@@ -391,7 +391,7 @@ var padConstantOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadConstant)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PadConstant}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
 }
 
 // PadConstantOp returns the descriptor of pad_constant, which must not be

@@ -63,7 +63,7 @@ var arangeSizedOp = ir.Op{
 		{Exprs: []string{"start + index*step"}, Indexed: true},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ArangeSized}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "arange_sized"}}},
-	Tags: ir.TagFactory | ir.TagHidden,
+	Tags: ir.TagFactory | ir.TagHidden | ir.TagSignless,
 }
 
 // ArangeSizedOp returns the descriptor of arange_sized, which must not be
@@ -159,7 +159,7 @@ var fullOp = ir.Op{
 		{Exprs: []string{"value"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Full}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "full"}}},
-	Tags: ir.TagFactory,
+	Tags: ir.TagFactory | ir.TagSignless,
 }
 
 // FullOp returns the descriptor of full, which must not be changed.
@@ -372,7 +372,7 @@ var onesOp = ir.Op{
 		{Exprs: []string{"cast(1)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Ones}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "ones"}}},
-	Tags: ir.TagFactory,
+	Tags: ir.TagFactory | ir.TagSignless,
 }
 
 // OnesOp returns the descriptor of ones, which must not be changed.
@@ -405,7 +405,7 @@ var zerosOp = ir.Op{
 		{Exprs: []string{"cast(0)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Zeros}, {For: "cuda", Of: &code.Kernels{Module: "factory", Symbol: "zeros"}}},
-	Tags: ir.TagFactory,
+	Tags: ir.TagFactory | ir.TagSignless,
 }
 
 // ZerosOp returns the descriptor of zeros, which must not be changed.

@@ -108,7 +108,7 @@ var bandOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Band)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Band}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
 }
 
 // BandOp returns the descriptor of band, which must not be changed.
@@ -273,7 +273,7 @@ var gatherOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Gather)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Gather}}},
-	Tags:    ir.TagExact,
+	Tags:    ir.TagExact | ir.TagSignless,
 }
 
 // GatherOp returns the descriptor of gather, which must not be changed.
@@ -363,7 +363,7 @@ var indexAddOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexAdd}}},
-	Tags:    ir.TagNondeterministic | ir.TagUpdates,
+	Tags:    ir.TagNondeterministic | ir.TagUpdates | ir.TagSignless,
 }
 
 // IndexAddOp returns the descriptor of index_add, which must not be changed.
@@ -564,7 +564,7 @@ var indexSelectOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexSelect}}},
-	Tags:    ir.TagExact,
+	Tags:    ir.TagExact | ir.TagSignless,
 }
 
 // IndexSelectOp returns the descriptor of index_select, which must not be

@@ -22,7 +22,7 @@ var maskedSelectSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaskedSelectSized)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MaskedSelectSized}}},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagSignless,
 }
 
 // MaskedSelectSizedOp returns the descriptor of masked_select_sized, which
@@ -120,7 +120,7 @@ var nonzeroSizedOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NonzeroSized)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NonzeroSized}}},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagSignless,
 }
 
 // NonzeroSizedOp returns the descriptor of nonzero_sized, which must not be
@@ -432,7 +432,7 @@ var scatterOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Scatter}}},
-	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates,
+	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates | ir.TagSignless,
 }
 
 // ScatterOp returns the descriptor of scatter, which must not be changed.
@@ -504,7 +504,7 @@ var scatterAddOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterAdd}}},
-	Tags:    ir.TagNondeterministic | ir.TagUpdates,
+	Tags:    ir.TagNondeterministic | ir.TagUpdates | ir.TagSignless,
 }
 
 // ScatterAddOp returns the descriptor of scatter_add, which must not be
@@ -564,7 +564,7 @@ var scatterAmaxOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMax}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
 // ScatterAmaxOp returns the descriptor of scatter_amax, which must not be

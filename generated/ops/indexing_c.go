@@ -23,7 +23,7 @@ var scatterAminOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
 // ScatterAminOp returns the descriptor of scatter_amin, which must not be

@@ -22,7 +22,7 @@ var matMulOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMul}}},
-	Tags:    ir.TagTF32 | ir.TagProduct,
+	Tags:    ir.TagTF32 | ir.TagProduct | ir.TagSignless,
 }
 
 // MatMulOp returns the descriptor of matmul, which must not be changed.
@@ -371,7 +371,7 @@ var productOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MatMul)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MatMul}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagSignless,
 }
 
 // ProductOp returns the descriptor of product, which must not be changed.
@@ -586,7 +586,7 @@ var scaledOp = ir.Op{
 		{Exprs: []string{"alpha*x"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Scaled}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
+	Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 }
 
 // ScaledOp returns the descriptor of scaled, which must not be changed.

@@ -24,7 +24,7 @@ var scaledOrZeroOp = ir.Op{
 		{Exprs: []string{"where(beta == 0, 0, beta*x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledOrZero}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_or_zero"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
+	Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 }
 
 // ScaledOrZeroOp returns the descriptor of scaled_or_zero, which must not be

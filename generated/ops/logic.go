@@ -22,7 +22,7 @@ var logicalAndOp = ir.Op{
 		{Exprs: []string{"x != 0 && y != 0"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalAnd}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_and"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // LogicalAndOp returns the descriptor of logical_and, which must not be
@@ -61,7 +61,7 @@ var logicalNotOp = ir.Op{
 		{Exprs: []string{"x == 0"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalNot}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_not"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // LogicalNotOp returns the descriptor of logical_not, which must not be
@@ -100,7 +100,7 @@ var logicalOrOp = ir.Op{
 		{Exprs: []string{"x != 0 || y != 0"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalOr}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_or"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // LogicalOrOp returns the descriptor of logical_or, which must not be
@@ -139,7 +139,7 @@ var logicalXorOp = ir.Op{
 		{Exprs: []string{"x != 0 != (y != 0)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.LogicalXor}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "logical_xor"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // LogicalXorOp returns the descriptor of logical_xor, which must not be
@@ -178,7 +178,7 @@ var maskedFillOp = ir.Op{
 		{Exprs: []string{"where(mask, value, x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.MaskedFill}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "masked_fill"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // MaskedFillOp returns the descriptor of masked_fill, which must not be
@@ -238,7 +238,7 @@ var whereOp = ir.Op{
 		{Exprs: []string{"where(cond, x, y)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Where}, {For: "cuda", Of: &code.Kernels{Module: "logic", Symbol: "where"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // WhereOp returns the descriptor of where, which must not be changed.

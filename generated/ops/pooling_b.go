@@ -106,7 +106,7 @@ var maxPoolOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxPool)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MaxPool}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
 // MaxPoolOp returns the descriptor of max_pool, which must not be changed.

@@ -24,7 +24,7 @@ var allOp = ir.Op{
 		{Init: "true", Map: "x != 0", Combine: "a && b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.All}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "all"}}},
-	Tags: ir.TagReduction,
+	Tags: ir.TagReduction | ir.TagSignless,
 }
 
 // AllOp returns the descriptor of all, which must not be changed.
@@ -68,7 +68,7 @@ var anyOp = ir.Op{
 		{Init: "false", Map: "x != 0", Combine: "a || b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Any}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "any"}}},
-	Tags: ir.TagReduction,
+	Tags: ir.TagReduction | ir.TagSignless,
 }
 
 // AnyOp returns the descriptor of any, which must not be changed.
@@ -174,7 +174,7 @@ var countNonzeroOp = ir.Op{
 		{Init: "cast(0)", Map: "int(x != 0)", Combine: "a + b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.CountNonzero}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "count_nonzero"}}},
-	Tags: ir.TagReduction,
+	Tags: ir.TagReduction | ir.TagSignless,
 }
 
 // CountNonzeroOp returns the descriptor of count_nonzero, which must not be
@@ -317,7 +317,7 @@ var maxOp = ir.Op{
 	},
 	EmptyFail: true,
 	Code:      []ir.Code{{For: "cpu", Of: &cpu.Max}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "max"}}},
-	Tags:      ir.TagReduction,
+	Tags:      ir.TagReduction | ir.TagOrders,
 }
 
 // MaxOp returns the descriptor of max, which must not be changed.
@@ -470,7 +470,7 @@ var minOp = ir.Op{
 	},
 	EmptyFail: true,
 	Code:      []ir.Code{{For: "cpu", Of: &cpu.Min}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "min"}}},
-	Tags:      ir.TagReduction,
+	Tags:      ir.TagReduction | ir.TagOrders,
 }
 
 // MinOp returns the descriptor of min, which must not be changed.

@@ -446,7 +446,7 @@ var prodOp = ir.Op{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Prod}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod"}}},
-	Tags: ir.TagReduction,
+	Tags: ir.TagReduction | ir.TagSignless,
 }
 
 // ProdOp returns the descriptor of prod, which must not be changed.

@@ -24,7 +24,7 @@ var sumOp = ir.Op{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Sum}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "sum"}}},
-	Tags: ir.TagReduction,
+	Tags: ir.TagReduction | ir.TagSignless,
 }
 
 // SumOp returns the descriptor of sum, which must not be changed.

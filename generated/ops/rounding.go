@@ -24,7 +24,7 @@ var ceilOp = ir.Op{
 		{Exprs: []string{"ceil(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Ceil}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "ceil"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // CeilOp returns the descriptor of ceil, which must not be changed.
@@ -74,7 +74,7 @@ var floorOp = ir.Op{
 		{Exprs: []string{"floor(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Floor}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "floor"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // FloorOp returns the descriptor of floor, which must not be changed.
@@ -242,7 +242,7 @@ var roundOp = ir.Op{
 		{Exprs: []string{"round(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Round}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "round"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // RoundOp returns the descriptor of round, which must not be changed.
@@ -293,7 +293,7 @@ var truncOp = ir.Op{
 		{Exprs: []string{"trunc(x)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Trunc}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "trunc"}}},
-	Tags: ir.TagPointwise,
+	Tags: ir.TagPointwise | ir.TagSignless,
 }
 
 // TruncOp returns the descriptor of trunc, which must not be changed.

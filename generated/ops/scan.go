@@ -279,6 +279,7 @@ var cumprodOp = ir.Op{
 		{Init: "cast(1)", Map: "x", Combine: "a*b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumprod}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumprod"}}},
+	Tags: ir.TagSignless,
 }
 
 // CumprodOp returns the descriptor of cumprod, which must not be changed.
@@ -343,6 +344,7 @@ var cumsumOp = ir.Op{
 		{Init: "cast(0)", Map: "x", Combine: "a + b", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Cumsum}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumsum"}}},
+	Tags: ir.TagSignless,
 }
 
 // CumsumOp returns the descriptor of cumsum, which must not be changed.
@@ -392,7 +394,7 @@ var cumulativeExtremeOp = ir.Op{
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CumulativeExtreme)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.CumulativeExtreme}}},
 	Parts:   true,
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
 // CumulativeExtremeOp returns the descriptor of cumulative_extreme, which
@@ -483,7 +485,7 @@ var cumulativeMaxOp = ir.Op{
 		{Init: "Lowest", Map: "x", Combine: "max(a, b)", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.CumulativeMax}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumulative_max"}}},
-	Tags: ir.TagHidden,
+	Tags: ir.TagHidden | ir.TagOrders,
 }
 
 // CumulativeMaxOp returns the descriptor of cumulative_max, which must not be
@@ -517,7 +519,7 @@ var cumulativeMinOp = ir.Op{
 		{Init: "Highest", Map: "x", Combine: "min(a, b)", Finish: "a"},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.CumulativeMin}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "cumulative_min"}}},
-	Tags: ir.TagHidden,
+	Tags: ir.TagHidden | ir.TagOrders,
 }
 
 // CumulativeMinOp returns the descriptor of cumulative_min, which must not be

@@ -69,7 +69,7 @@ var placeIfOp = ir.Op{
 		{Exprs: []string{"where(x == best || isnan(x), places, 0)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.PlaceIf}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "place_if"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
+	Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 }
 
 // PlaceIfOp returns the descriptor of place_if, which must not be changed.

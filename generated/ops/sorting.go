@@ -23,6 +23,7 @@ var argmaxOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ArgMax}}},
+	Tags:    ir.TagOrders,
 }
 
 // ArgmaxOp returns the descriptor of argmax, which must not be changed.
@@ -66,6 +67,7 @@ var argminOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ArgMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ArgMin}}},
+	Tags:    ir.TagOrders,
 }
 
 // ArgminOp returns the descriptor of argmin, which must not be changed.
@@ -239,6 +241,7 @@ var searchsortedOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SearchSorted)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SearchSorted}}},
+	Tags:    ir.TagOrders,
 }
 
 // SearchsortedOp returns the descriptor of searchsorted, which must not be
@@ -284,7 +287,7 @@ var sortOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Sort)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Sort}}},
-	Tags:    ir.TagExact,
+	Tags:    ir.TagExact | ir.TagOrders,
 }
 
 // SortOp returns the descriptor of sort, which must not be changed.
@@ -328,7 +331,7 @@ var sortFirstOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SortFirst)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SortFirst}}},
-	Tags:    ir.TagHidden | ir.TagExact,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
 // SortFirstOp returns the descriptor of sort_first, which must not be

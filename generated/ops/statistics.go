@@ -29,7 +29,7 @@ var aminmaxOp = ir.Op{
 	},
 	EmptyFail: true,
 	Code:      []ir.Code{{For: "cpu", Of: &cpu.Aminmax}, {For: "cuda", Of: &code.Kernels{Module: "statistics", Symbol: "aminmax"}}},
-	Tags:      ir.TagReduction,
+	Tags:      ir.TagReduction | ir.TagOrders,
 }
 
 // AminmaxOp returns the descriptor of aminmax, which must not be changed.

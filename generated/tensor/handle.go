@@ -14,9 +14,25 @@ import (
 	"slices"
 )
 
-// Importing the package makes the program's backends known. It calls no driver.
+// Importing the package makes the program's backends known, and what unsigned integers
+// are computed by. It calls no driver.
 func init() {
 	all.Install()
+	core.SetIntegers(core.IntegerOps{
+		And:         ops.BitwiseAndOp(),
+		Or:          ops.BitwiseOrOp(),
+		Xor:         ops.BitwiseXorOp(),
+		Add:         ops.AddOp(),
+		Sub:         ops.SubOp(),
+		Mul:         ops.MulOp(),
+		FloorDivide: ops.FloorDivideOp(),
+		ShiftRight:  ops.BitwiseRightShiftOp(),
+		Lt:          ops.LtOp(),
+		Ge:          ops.GeOp(),
+		Ne:          ops.NeOp(),
+		Where:       ops.WhereOp(),
+		Clamp:       ops.ClampOp(),
+	})
 }
 
 // A Tensor is a handle on strided elements of one dtype on one device, or on
@@ -51,9 +67,9 @@ func (t Tensor) Handle() *core.Tensor {
 	return t.h
 }
 
-// A Scalar is a Go number or bool: bool, an integer up to int64, uint8,
-// float32, float64, complex64, complex128, Half or BF16. Anything else makes
-// the operator it is given to fail.
+// A Scalar is a Go number or bool: bool, an integer, float32, float64,
+// complex64, complex128, Half or BF16. Anything else makes the operator it is
+// given to fail.
 type Scalar = any
 
 // A DType is the type of a tensor's elements, ir.DType. Its String() is its
@@ -62,7 +78,9 @@ type Scalar = any
 // Differentiable() reports whether tensors of it can require a gradient.
 // Compute() is the dtype that arithmetic on it is done in, Real() that of a
 // complex number's parts, Complex() the one whose parts have it, and
-// Category() is its rank in promotion.
+// Category() is its rank in promotion. Carried() reports whether it is
+// uint16, uint32 or uint64, which signed integers carry: Bits() is the one of
+// the same size, Holder() the one that holds its values.
 type DType = ir.DType
 
 // Defaults are the device of new tensors, the zero one being the CPU, and the
@@ -118,6 +136,9 @@ const (
 	Float64    DType = ir.Float64
 	Complex64  DType = ir.Complex64
 	Complex128 DType = ir.Complex128
+	Uint16     DType = ir.Uint16
+	Uint32     DType = ir.Uint32
+	Uint64     DType = ir.Uint64
 )
 
 // Err returns the error the tensor carries, or nil. That of a call which
@@ -310,13 +331,10 @@ func (t Tensor) Item() (float64, error) {
 }
 
 // ItemInt returns the value of a tensor of one element as an int64, truncated
-// towards zero, after waiting for it.
+// towards zero, after waiting for it. An integer above the largest int64 is
+// an error.
 func (t Tensor) ItemInt() (int64, error) {
-	s, err := core.Item(t.Handle())
-	if err != nil {
-		return 0, err
-	}
-	return s.Int(), nil
+	return core.ItemInt(t.Handle())
 }
 
 // ItemComplex returns the value of a tensor of one element as a complex128,

@@ -60,7 +60,7 @@ func TestGoCompiles(t *testing.T) {
 	for _, src := range sources() {
 		e := mustParse(t, src)
 		graphs := map[ir.DType]*Graph{}
-		for _, d := range ir.AllDTypes() {
+		for _, d := range ir.ClassAll.List() {
 			if g, err := e.Check(d); err == nil { // else not a part of the language for d
 				graphs[d] = g
 				add(src, "", GoTypes{d.String(), d.Real().String()}, g)

@@ -80,9 +80,9 @@ func (o Op) String() string {
 func (o Op) Has(d ir.DType) bool {
 	switch o {
 	case Sum, Product:
-		return ir.ClassAll.Has(d)
+		return ir.ClassStored.Has(d)
 	case Min, Max:
-		return ir.ClassAll.Has(d) && !ir.ClassComplex.Has(d)
+		return ir.ClassStored.Has(d) && !ir.ClassComplex.Has(d)
 	case Average:
 		return ir.ClassFloat.Has(d) || ir.ClassComplex.Has(d)
 	}

@@ -30,6 +30,12 @@ func Combine(o Op, d ir.DType, n int, dst unsafe.Pointer, srcs []unsafe.Pointer)
 		combine(n, dst, srcs, same[int32], same[int32], numbers[int32](o))
 	case ir.Int64:
 		combine(n, dst, srcs, same[int64], same[int64], numbers[int64](o))
+	case ir.Uint16:
+		combine(n, dst, srcs, same[uint16], same[uint16], numbers[uint16](o))
+	case ir.Uint32:
+		combine(n, dst, srcs, same[uint32], same[uint32], numbers[uint32](o))
+	case ir.Uint64:
+		combine(n, dst, srcs, same[uint64], same[uint64], numbers[uint64](o))
 	case ir.Float16:
 		by := float32(share(o, srcs))
 		combine(n, dst, srcs, ir.Half.Float32, func(x float32) ir.Half { return ir.HalfFrom(x / by) }, numbers[float32](o))
@@ -114,7 +120,7 @@ func combine[E, C any](n int, dst unsafe.Pointer, srcs []unsafe.Pointer, load fu
 }
 
 // numbers returns an operation of ordered numbers.
-func numbers[T uint8 | int8 | int16 | int32 | int64 | float32 | float64](o Op) func(a, b T) T {
+func numbers[T uint8 | int8 | int16 | int32 | int64 | uint16 | uint32 | uint64 | float32 | float64](o Op) func(a, b T) T {
 	switch o {
 	case Product:
 		return func(a, b T) T { return a * b }

@@ -132,6 +132,9 @@ func (t *Tensor) promoteDType() ir.DType {
 	if t.wrapped && t.dtype == ir.Complex128 {
 		return defaultComplex()
 	}
+	if t.wrapped && t.dtype == ir.Uint64 { // a number that int64 does not hold
+		return ir.Int64
+	}
 	return t.dtype
 }
 
@@ -147,7 +150,7 @@ func (a *Apply) checkOperands() error {
 			}
 			return fmt.Errorf("operand %s: %w", o.Name, ErrZeroTensor)
 		}
-		if o.DTypes != 0 && !o.DTypes.Has(t.dtype) {
+		if o.DTypes != 0 && !o.DTypes.Has(t.dtype) && (o.Fixed != ir.Invalid || !o.DTypes.Takes(t.dtype)) {
 			return fmt.Errorf("%w: %s must be %s, not %s", ErrDType, o.Name, dtypeList(o.DTypes), t.dtype)
 		}
 	}
@@ -182,6 +185,9 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 	if t := badOperand(a.Op, in...); t != nil {
 		return t
 	}
+	if a.carries(in) {
+		return conveyedOne(a, in, func(a Apply) *Tensor { return Elementwise(a) })
+	}
 	p := newApplication(&a)
 	p.a.In = append(p.ins[:0], in...)
 	out, err := p.elementwise(nil)
@@ -197,6 +203,9 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 func ElementwiseAll(a Apply, in ...*Tensor) []*Tensor {
 	if in == nil {
 		in = a.In
+	}
+	if a.carries(in) && FirstError(in...) == nil {
+		return conveyed(a, in, func(a Apply) []*Tensor { return ElementwiseAll(a) })
 	}
 	return all(&a, in, func(p *application, outs []*Tensor) error {
 		p.a.In = append(p.ins[:0], in...)

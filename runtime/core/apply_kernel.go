@@ -13,6 +13,9 @@ func Kernel(a Apply) []*Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return repeat(t, len(a.Op.Out))
 	}
+	if a.carries(a.In) {
+		return conveyed(a, a.In, Kernel)
+	}
 	outs := make([]*Tensor, len(a.Op.Out))
 	p := newApplication(&a)
 	err := p.kernel(outs)
@@ -27,6 +30,9 @@ func Kernel(a Apply) []*Tensor {
 func KernelOne(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
+	}
+	if a.carries(a.In) {
+		return conveyedOne(a, a.In, KernelOne)
 	}
 	out, err := apply(&a, nil, (*application).kernelOne)
 	if err != nil {

@@ -16,7 +16,7 @@ func newCopyOp(name string) *ir.Op {
 		Name: name, Doc: "copies x.", Kind: ir.Elementwise, Switch: -1,
 		In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}},
 		DTypes: ir.ClassAll, Promote: ir.PromoteNone,
-		Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Tags: ir.TagPointwise | ir.TagHidden,
+		Bodies: []ir.Body{{Exprs: []string{"x"}, Identity: true}}, Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 	}
 }
 
@@ -46,6 +46,9 @@ func castTo(x *Tensor, dt ir.DType) *Tensor {
 			return t
 		}
 		return x
+	}
+	if x.dtype.Carried() || dt.Carried() {
+		return castCarried(x, dt)
 	}
 	a := Apply{Op: copyOp, In: []*Tensor{x}, Backward: copyBackward}
 	if !dt.Differentiable() {
@@ -80,8 +83,8 @@ func (p *application) cast(dt ir.DType) (*Tensor, error) {
 // Cast returns x converted to dt, differentiably; x itself when it has that
 // dtype. Floats become integers by truncation that saturates, NaN becomes 0.
 func Cast(x *Tensor, dt ir.DType) *Tensor {
-	if !ir.ClassAll.Has(dt) {
-		return Fail(&toOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll)))
+	if !ir.ClassStored.Has(dt) {
+		return Fail(&toOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassStored)))
 	}
 	return castTo(x, dt)
 }
@@ -91,5 +94,5 @@ var assignOp = ir.Op{
 	Name: "copy", Doc: "copies src over dst.", Kind: ir.Elementwise, Switch: -1,
 	In:  []ir.Operand{{Name: "dst"}, {Name: "src"}},
 	Out: []ir.Result{{Name: "out"}}, DTypes: ir.ClassAll, Promote: ir.PromoteNone,
-	Bodies: []ir.Body{{Exprs: []string{"src"}, Identity: true}}, Tags: ir.TagPointwise | ir.TagHidden,
+	Bodies: []ir.Body{{Exprs: []string{"src"}, Identity: true}}, Tags: ir.TagPointwise | ir.TagHidden | ir.TagSignless,
 }

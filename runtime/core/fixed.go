@@ -17,7 +17,7 @@ const ErrReadOnly ir.Error = "the tensor's memory is read-only"
 // wraps ErrReadOnly. Keep, which must not be nil, is what raw stays for. Where raw is not
 // aligned for the dtype, or the calling goroutine records, the tensor is a copy.
 func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
-	if len(raw) == 0 || !ir.ClassAll.Has(dt) || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 || recorderNow() != nil {
+	if len(raw) == 0 || !ir.ClassStored.Has(dt) || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 || recorderNow() != nil {
 		return FromBytes(raw, dt, shape, Placement{})
 	}
 	if err := ir.CheckShape(shape); err != nil {

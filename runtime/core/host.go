@@ -15,7 +15,7 @@ import (
 
 // An Element is a Go type that tensors hold.
 type Element interface {
-	bool | uint8 | int8 | int16 | int32 | int64 | ir.Half | ir.BF16 | float32 | float64 | complex64 | complex128
+	bool | uint8 | int8 | int16 | int32 | int64 | uint16 | uint32 | uint64 | ir.Half | ir.BF16 | float32 | float64 | complex64 | complex128
 }
 
 // DTypeOf returns the dtype whose elements are T, which for int is int64.
@@ -34,6 +34,12 @@ func DTypeOf[T Element | int]() ir.DType {
 		return ir.Int32
 	case int, int64:
 		return ir.Int64
+	case uint16:
+		return ir.Uint16
+	case uint32:
+		return ir.Uint32
+	case uint64:
+		return ir.Uint64
 	case ir.Half:
 		return ir.Float16
 	case ir.BF16:
@@ -92,8 +98,8 @@ func newEmpty(shape []int, place Placement) (*Tensor, error) {
 	if dt == ir.Invalid {
 		dt = DefaultFloat()
 	}
-	if !ir.ClassAll.Has(dt) {
-		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
+	if !ir.ClassStored.Has(dt) {
+		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassStored))
 	}
 	if err := checkNew(dev, drv, shape, dt); err != nil {
 		return nil, err
@@ -171,8 +177,8 @@ func FromBytes(raw []byte, dt ir.DType, shape []int, place Placement) *Tensor {
 	if err := ir.CheckShape(shape); err != nil {
 		return Fail(fromOp, err)
 	}
-	if !ir.ClassAll.Has(dt) {
-		return Fail(fromOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll)))
+	if !ir.ClassStored.Has(dt) {
+		return Fail(fromOp, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassStored)))
 	}
 	if want := ir.NumElements(shape) * dt.Size(); len(raw) != want {
 		return Fail(fromOp, fmt.Errorf("%w: %d bytes for %s %v, which has %d", ir.ErrShape, len(raw), dt, shape, want))
@@ -238,7 +244,7 @@ func ScalarTensor(s ir.Scalar) *Tensor {
 	case ir.CategoryBool:
 		put(n, s.Bool(), ir.Bool)
 	case ir.CategoryInt:
-		put(n, s.Int(), ir.Int64)
+		put(n, s.Int(), s.DType(ir.Float64))
 	case ir.CategoryComplex:
 		put(n, s.Complex(), ir.Complex128)
 	default:
@@ -346,6 +352,18 @@ func Item(t *Tensor) (ir.Scalar, error) {
 	return decode(raw, t.dtype), nil
 }
 
+// ItemInt is Item as an int64, which holds what is no larger than the largest one.
+func ItemInt(t *Tensor) (int64, error) {
+	s, err := Item(t)
+	if err == nil && s.Category() == ir.CategoryInt && !s.Fits(ir.Int64) {
+		err = at(fmt.Errorf("%s: %w: %v is more than an int64 holds; take it with Data", itemOp.Name, ErrDType, s))
+	}
+	if err != nil {
+		return 0, err
+	}
+	return s.Int(), nil
+}
+
 // decode reads one element.
 func decode(raw []byte, dt ir.DType) ir.Scalar {
 	p := unsafe.Pointer(&raw[0])
@@ -362,6 +380,12 @@ func decode(raw []byte, dt ir.DType) ir.Scalar {
 		return ir.IntScalar(int64(*(*int32)(p)))
 	case ir.Int64:
 		return ir.IntScalar(*(*int64)(p))
+	case ir.Uint16:
+		return ir.IntScalar(int64(*(*uint16)(p)))
+	case ir.Uint32:
+		return ir.IntScalar(int64(*(*uint32)(p)))
+	case ir.Uint64:
+		return ir.UintScalar(*(*uint64)(p))
 	case ir.Float16:
 		return ir.FloatScalar(float64((*(*ir.Half)(p)).Float32()))
 	case ir.BFloat16:

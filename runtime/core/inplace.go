@@ -109,7 +109,11 @@ func (a *Apply) writeOut(dst *Tensor, sameLayout bool, run func(*application, *T
 	if err := checkOverlap(a.Op, dst, others, sameLayout); err != nil {
 		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
-	if _, err := apply(a, dst, run); err != nil {
+	if dst.dtype.Carried() || a.carries(a.In) {
+		if err := a.writeCarried(dst); err != nil {
+			return at(fmt.Errorf("%s: %w", a.Op.Name, err))
+		}
+	} else if _, err := apply(a, dst, run); err != nil {
 		return at(fmt.Errorf("%s: %w", a.Op.Name, err))
 	}
 	dst.storage.version.Add(1)
@@ -182,6 +186,12 @@ func elementwiseInPlace(a *Apply) error {
 	}
 	if dst.grad != nil && a.Backward == nil && GradEnabled() {
 		return fmt.Errorf("%w: the operator is not differentiable and the tensor requires gradients; use NoGrad or the plain form", ErrNoGrad)
+	}
+	if dst.dtype.Carried() {
+		return carriedInPlace(a, dst)
+	}
+	if a.carries(a.In) {
+		return inPlaceOfCarried(a)
 	}
 	if recording(a) {
 		return recordedInPlace(a, dst)

@@ -70,8 +70,8 @@ func fromPointer(dev device.Device, addr uint64, dt ir.DType, shape []int) (*Ten
 		return nil, err
 	case !dev.Accelerator():
 		return nil, fmt.Errorf("%w: %s has no device pointers, want an accelerator; From and FromBytes copy host memory", device.ErrInvalid, dev)
-	case !ir.ClassAll.Has(dt):
-		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
+	case !ir.ClassStored.Has(dt):
+		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassStored))
 	}
 	if err := ir.CheckShape(shape); err != nil {
 		return nil, err
@@ -102,8 +102,8 @@ func fromBlock(b memory.Block, dt ir.DType, shape []int) (*Tensor, error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case !ir.ClassAll.Has(dt):
-		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassAll))
+	case !ir.ClassStored.Has(dt):
+		return nil, fmt.Errorf("%w: %s; want %s", ErrDType, dt, dtypeList(ir.ClassStored))
 	}
 	if err := ir.CheckShape(shape); err != nil {
 		return nil, err

@@ -11,6 +11,9 @@ func Reduce(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
 	}
+	if a.carries(a.In) {
+		return conveyedOne(a, a.In, Reduce)
+	}
 	out, err := apply(&a, nil, (*application).reduce)
 	if err != nil {
 		return Fail(a.Op, err)
@@ -20,7 +23,12 @@ func Reduce(a Apply) *Tensor {
 
 // ReduceAll applies a reduction with several results over a.Dims. Where there is an
 // error, every one of them carries it.
-func ReduceAll(a Apply) []*Tensor { return all(&a, a.In, (*application).reduceAll) }
+func ReduceAll(a Apply) []*Tensor {
+	if a.carries(a.In) && FirstError(a.In...) == nil {
+		return conveyed(a, a.In, ReduceAll)
+	}
+	return all(&a, a.In, (*application).reduceAll)
+}
 
 func (p *application) reduce(dst *Tensor) (*Tensor, error) {
 	outs := [1]*Tensor{dst}
@@ -153,6 +161,9 @@ func (p *application) reducedStrides(strides, axes []int, rank int, keep bool) [
 func Scan(a Apply) *Tensor {
 	if t := badOperand(a.Op, a.In...); t != nil {
 		return t
+	}
+	if a.carries(a.In) {
+		return conveyedOne(a, a.In, Scan)
 	}
 	out, err := apply(&a, nil, (*application).scan)
 	if err != nil {

@@ -22,6 +22,9 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 		return nil, false, nil
 	}
 	first := in[0]
+	if first.dtype.Carried() {
+		return nil, false, nil
+	}
 	k := op.Kernel(a.Variant, first.dtype)
 	if !k.Direct || attrsFit(op, a.Attrs, first.dtype) != nil {
 		return nil, false, nil

@@ -80,7 +80,7 @@ func transfer(dev device.Device, drv device.Driver, x *Tensor, o TransferOptions
 // dtype, is copied to a dense one on its own device first, unless a kernel can write
 // to dst's memory from there.
 func move(dst, src *Tensor, o TransferOptions) error {
-	if src.reaches(dst.dev, src.dtype != dst.dtype) {
+	if !src.dtype.Carried() && !dst.dtype.Carried() && src.reaches(dst.dev, src.dtype != dst.dtype) {
 		return writePeer(dst, src)
 	}
 	dense, err := denseAs(src, dst.dtype)

@@ -34,7 +34,7 @@ func composable(op *ir.Op, in []*Tensor) error {
 		return nil
 	}
 	if op.Promote == ir.PromoteNone {
-		if wrapped || op.DTypes.Has(ir.Promote(types...)) {
+		if wrapped || op.DTypes.Takes(ir.Promote(types...)) {
 			return nil
 		}
 		op = &ir.Op{DTypes: op.DTypes, Promote: ir.PromoteArith}

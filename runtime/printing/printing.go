@@ -110,7 +110,7 @@ func (p *printer) text(v ir.Scalar) string {
 	case p.DType == ir.Bool:
 		return strconv.FormatBool(v.Bool())
 	case p.DType.IsInt():
-		return strconv.FormatInt(v.Int(), 10)
+		return v.String()
 	}
 	return p.number.format(v.Float())
 }

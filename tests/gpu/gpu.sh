@@ -33,7 +33,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-packages='./backend/cuda/... ./runtime/index ./optim ./compile ./profile ./dist ./tests/gpu ./tests/conformance'
+packages='./backend/cuda/... ./runtime/index ./optim ./compile ./profile ./dist ./tests/gpu ./tests/unsigned ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
 programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench ./cmd/several'
 for example in $examples; do

@@ -42,7 +42,7 @@ var arrows = []struct {
 	{"gen/emit/cpu", []string{"gen/emit/bodies", "gen/emit/gofile", "gen/emit/unit", "codegen/...", "gen/schema", "ir", "ir/expr"}},
 	{"gen/emit/cuda", []string{"codegen/cpp", "gen/emit/bodies", "gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir", "ir/expr"}},
 	{"gen/emit/ref", []string{"gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir"}},
-	{"gen/emit/ops", []string{"gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir", "ir/expr", "ir/shapes"}},
+	{"gen/emit/ops", []string{"gen/emit/bodies", "gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir", "ir/expr", "ir/shapes"}},
 	{"gen/emit/tensor", []string{"gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir"}},
 	{"gen/emit/cases", []string{"gen/emit/gofile", "gen/emit/unit", "gen/schema", "ir"}},
 	{"gen/emit/docs", []string{"gen/emit/unit", "gen/schema", "ir"}},

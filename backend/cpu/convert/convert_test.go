@@ -97,7 +97,7 @@ func same(a, b complex128) bool {
 }
 
 func TestBetween(t *testing.T) {
-	for _, from := range ir.AllDTypes() {
+	for _, from := range ir.ClassAll.List() {
 		src := cputest.NewView(from, "contiguous", len(samples))
 		for i, x := range samples {
 			c := complex(x, 0)
@@ -113,7 +113,7 @@ func TestBetween(t *testing.T) {
 			}
 			cputest.Set(src, i, c)
 		}
-		for _, to := range ir.AllDTypes() {
+		for _, to := range ir.ClassAll.List() {
 			for _, steps := range [][2]int{{1, 1}, {2, 1}, {1, 2}, {1, 3}, {3, 2}, {1, 0}} {
 				n := (len(samples)-1)/max(steps[1], 1) + 1
 				dst := cputest.NewView(to, "contiguous", n*steps[0])

@@ -60,8 +60,8 @@ func TestLevels(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	want := table(simd.Portable)
 	for level, have := range levels() {
-		for _, from := range ir.AllDTypes() {
-			for _, to := range ir.AllDTypes() {
+		for _, from := range ir.ClassAll.List() {
+			for _, to := range ir.ClassAll.List() {
 				src := numbers(rng, from, 1000)
 				for n := range 301 {
 					steps := [][2]int{{1, 1}, {1, 1}, {1, 2}, {3, 1}, {2, 3}, {1, 0}}[n%6]
@@ -107,7 +107,7 @@ func TestEverySixteenBits(t *testing.T) {
 	}
 	want := table(simd.Portable)
 	for level, have := range levels() {
-		for _, to := range ir.AllDTypes() {
+		for _, to := range ir.ClassAll.List() {
 			size := to.Size()
 			for _, from := range []ir.DType{ir.Float16, ir.BFloat16} {
 				check(t, fmt.Sprintf("%s: %s to %s", level, from, to), have[to][from], want[to][from], len(all), [2]int{1, 1}, size, unsafe.Slice((*byte)(ptr(&all[0])), 2*len(all)))

@@ -73,7 +73,7 @@ func wrapped(dtype ir.DType, v complex128) complex128 {
 
 func TestGather(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range ir.AllDTypes() {
+	for _, dtype := range ir.ClassAll.List() {
 		for _, c := range indexCases {
 			for _, layout := range someLayouts(rng) {
 				x := cputest.Fill(cputest.NewView(dtype, layout, c.x...), rng, 0, 1)
@@ -109,7 +109,7 @@ func TestScatter(t *testing.T) {
 func testScatter(t *testing.T) {
 	rng := newRand()
 	for _, add := range []bool{false, true} {
-		for _, dtype := range ir.AllDTypes() {
+		for _, dtype := range ir.ClassAll.List() {
 			if add && dtype == ir.Bool {
 				continue
 			}
@@ -153,7 +153,7 @@ func testScatter(t *testing.T) {
 
 func TestIndexSelectAndAdd(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range ir.AllDTypes() {
+	for _, dtype := range ir.ClassAll.List() {
 		for _, c := range []struct {
 			shape   []int
 			axis, n int

@@ -12,7 +12,7 @@ import (
 
 func TestCat(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range ir.AllDTypes() {
+	for _, dtype := range ir.ClassAll.List() {
 		for _, layout := range someLayouts(rng) {
 			for axis := range 3 {
 				out := []int{4, 5, 6}
@@ -124,7 +124,7 @@ func TestFlip(t *testing.T) {
 
 func TestBand(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range ir.AllDTypes() {
+	for _, dtype := range ir.ClassAll.List() {
 		for _, shape := range [][]int{{3, 4}, {2, 5, 3}, {0, 3}, {3, 0}, {1, 1}, {2, 2, 70, 40}} {
 			for _, band := range [][2]int{{0, 0}, {-1, 2}, {2, 1}, {-100, 0}, {1, 100}, {math.MinInt, math.MaxInt}, {math.MaxInt, math.MaxInt}, {math.MinInt, -5}} {
 				for _, layout := range someLayouts(rng) {
@@ -170,7 +170,7 @@ func TestNonzeroSized(t *testing.T) {
 			t.Errorf("wrong count: %v", err)
 		}
 	}
-	for _, dtype := range ir.AllDTypes() {
+	for _, dtype := range ir.ClassAll.List() {
 		for _, layout := range someLayouts(rng) {
 			test(dtype, layout, 5, 3, 4)
 		}

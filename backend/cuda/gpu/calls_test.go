@@ -348,8 +348,8 @@ func TestCopies(t *testing.T) {
 	d := onGPU(t)
 	identity := copying()
 	rng := rand.New(rand.NewPCG(13, 14))
-	for _, from := range ir.AllDTypes() {
-		for _, to := range ir.AllDTypes() {
+	for _, from := range ir.ClassAll.List() {
+		for _, to := range ir.ClassAll.List() {
 			o := operation{op: identity, exact: true, result: always(to)}
 			for range 8 {
 				if err := tryCall(t, d, rng, o, from); err != nil {
@@ -371,7 +371,7 @@ func copying() *ir.Op {
 
 func copyLoops() *[ir.NumDTypes]vector.Func {
 	var loops [ir.NumDTypes]vector.Func
-	for _, dt := range ir.AllDTypes() {
+	for _, dt := range ir.ClassAll.List() {
 		size := dt.Size()
 		loops[dt] = func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 			copy(unsafe.Slice((*byte)(p[0]), n*size), unsafe.Slice((*byte)(p[1]), n*size))

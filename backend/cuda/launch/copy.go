@@ -301,8 +301,8 @@ func (l *layout) rejoin() {
 // convertNames are the kernels of the conversions: of runs, of any layout.
 var convertNames = sync.OnceValue(func() *[ir.NumDTypes][ir.NumDTypes][2]string {
 	var names [ir.NumDTypes][ir.NumDTypes][2]string
-	for _, from := range ir.AllDTypes() {
-		for _, to := range ir.AllDTypes() {
+	for _, from := range ir.ClassAll.List() {
+		for _, to := range ir.ClassAll.List() {
 			name := "convert_" + from.String() + "_" + to.String()
 			names[from][to] = [2]string{name, name + "_strided"}
 		}

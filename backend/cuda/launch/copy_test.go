@@ -25,7 +25,7 @@ func TestCopyCoverage(t *testing.T) {
 	seen := map[string]int{}
 	for range 400 {
 		shape := randomShape(rng, rng.IntN(5), 6)
-		dt := ir.AllDTypes()[rng.IntN(12)]
+		dt := ir.ClassAll.List()[rng.IntN(12)]
 		dst := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
 		src := deviceView(2<<30, dt, shape, repeatAxes(rng, randomStrides(rng, shape)))
 		src.Addr += uint64(rng.IntN(3) * dt.Size())

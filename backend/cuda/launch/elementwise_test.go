@@ -77,7 +77,7 @@ func TestElementwiseCoverage(t *testing.T) {
 	seen := map[string]int{}
 	for range 400 {
 		shape := randomShape(rng, rng.IntN(5), 5)
-		dt := ir.AllDTypes()[rng.IntN(12)]
+		dt := ir.ClassAll.List()[rng.IntN(12)]
 		out := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
 		if rng.IntN(3) == 0 {
 			out.Addr += uint64(dt.Size())

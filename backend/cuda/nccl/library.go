@@ -66,6 +66,7 @@ const (
 // reduced but for what ops says.
 var types = map[ir.DType]uintptr{
 	ir.Int8: 0, ir.Uint8: 1, ir.Int32: 2, ir.Int64: 4, ir.Float16: 6, ir.Float32: 7, ir.Float64: 8, ir.BFloat16: 9,
+	ir.Uint32: 3, ir.Uint64: 5,
 }
 
 const typeByte = 1 // ncclUint8

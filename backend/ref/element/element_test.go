@@ -68,7 +68,7 @@ func TestRoundTrip(t *testing.T) {
 		ir.CategoryFloat:   {0, -1.5, 0x1p-14, complex(math.Inf(-1), 0)},
 		ir.CategoryComplex: {0, 1 - 2i, complex(math.Inf(1), -0.5)},
 	}
-	for _, d := range ir.AllDTypes() {
+	for _, d := range ir.ClassAll.List() {
 		memory := make([]uint64, 16)
 		// Two rows, the second first in memory.
 		v := ir.View{Ptr: unsafe.Add(unsafe.Pointer(&memory[0]), 3*d.Size()), DType: d, Shape: []int{1, 4}, Strides: []int{0, 1}}

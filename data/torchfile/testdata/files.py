@@ -37,7 +37,7 @@ files = {
 def described(value, name=""):
     if isinstance(value, torch.Tensor):
         value = value.detach()
-        if value.dtype in dtypes:
+        if value.dtype in dtypes or value.dtype == torch.uint16:
             flat = value.contiguous().reshape(-1)
             data = flat.view(torch.uint8).numpy().tobytes().hex() if flat.numel() else ""
         else:

@@ -47,7 +47,7 @@ func (e *emitter) index() {
 	}
 	fmt.Fprintf(&b, "<!-- %s -->\n\n# Operators\n\n", e.Target.Header())
 	fmt.Fprintf(&b, "The operators of package `%s`, by group.%s `go doc` has the arguments and options of each.\n\n", e.Spec.Package, methods)
-	fmt.Fprintf(&b, "- *Dtypes* are those that operands have after promotion.\n- *Gradient* names the operands that have one.\n")
+	fmt.Fprintf(&b, "- *Dtypes* are those that operands have after promotion. What takes int32 and int64 takes [uint16, uint32 and uint64](guide/tensors.md#unsigned-integers).\n- *Gradient* names the operands that have one.\n")
 	if e.Std {
 		fmt.Fprintf(&b, "- *PyTorch* is the counterpart there; where the column is empty, it is the function or method of the same name.\n")
 	}

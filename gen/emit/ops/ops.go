@@ -148,7 +148,7 @@ func (f *goFile) descriptor(op *schema.Op) {
 	if op.Fallback != nil {
 		items = append(items, gofile.Field("Parts", jen.True()))
 	}
-	if tags := tagSet(op.Tags); tags != nil {
+	if tags := tagSet(op.Tags | signs(op)); tags != nil {
 		items = append(items, gofile.Field("Tags", tags))
 	}
 	f.Var().Id(opVar(op)).Op("=").Add(gofile.IRName("Op")).Add(gofile.Rows(items...))
@@ -195,7 +195,7 @@ var tagNames = []struct {
 	{ir.TagPointwise, "TagPointwise"}, {ir.TagReduction, "TagReduction"}, {ir.TagView, "TagView"},
 	{ir.TagNondeterministic, "TagNondeterministic"}, {ir.TagSeeded, "TagSeeded"}, {ir.TagSyncs, "TagSyncs"}, {ir.TagWrites, "TagWrites"},
 	{ir.TagWide, "TagWide"}, {ir.TagTF32, "TagTF32"}, {ir.TagFactory, "TagFactory"}, {ir.TagHidden, "TagHidden"}, {ir.TagExact, "TagExact"}, {ir.TagUpdates, "TagUpdates"},
-	{ir.TagProduct, "TagProduct"},
+	{ir.TagProduct, "TagProduct"}, {ir.TagSignless, "TagSignless"}, {ir.TagOrders, "TagOrders"},
 }
 
 func tagSet(tags ir.Tag) code {

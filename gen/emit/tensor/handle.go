@@ -99,8 +99,10 @@ func publicInts() code { return jen.Index().Int() }
 
 // tensorTypes prints Tensor, its conversions and the names it needs.
 func (f *goFile) tensorTypes() {
-	f.Comment("// Importing the package makes the program's backends known. It calls no driver.")
-	f.Func().Id("init").Params().Block(jen.Qual(gofile.AllPath, "Install").Call())
+	f.Comment("// Importing the package makes the program's backends known, and what unsigned integers\n// are computed by. It calls no driver.")
+	f.Func().Id("init").Params().Block(
+		jen.Qual(gofile.AllPath, "Install").Call(),
+		gofile.CoreName("SetIntegers").Call(gofile.CoreName("IntegerOps").Add(gofile.Rows(integerOps()...))))
 	f.Line()
 	f.Doc("A Tensor is a handle on strided elements of one dtype on one device, or on an error. The zero Tensor carries an error. Copies of a Tensor are the same tensor.\n\nAny number of goroutines may read a tensor. Writing (in-place forms, Release, RequireGrad, backward passes that end in the same leaf) is the caller's to order.\n\nA call that should have changed a tensor's elements and failed (an in-place form, a function of package out that was given it, CopyFrom) returns the error and leaves it in the handle, too: what is then computed from the tensor carries it, and what takes elements out returns it, until Err has read it. So a mistake is found although the call's result was passed over; who goes on after such an error calls Err first. A form that failed has changed no element, and other handles on them know nothing of it.")
 	f.Type().Id("Tensor").Struct(jen.Id("h").Add(gofile.TensorType()))
@@ -113,10 +115,10 @@ func (f *goFile) tensorTypes() {
 		jen.If(h().Op("==").Nil()).Block(jen.Return(gofile.CoreName("Absent").Call())),
 		jen.Return(h()))
 	f.Line()
-	f.Doc("A Scalar is a Go number or bool: bool, an integer up to int64, uint8, float32, float64, complex64, complex128, Half or BF16. Anything else makes the operator it is given to fail.")
+	f.Doc("A Scalar is a Go number or bool: bool, an integer, float32, float64, complex64, complex128, Half or BF16. Anything else makes the operator it is given to fail.")
 	f.Type().Id("Scalar").Op("=").Any()
 	f.Line()
-	f.Doc("A DType is the type of a tensor's elements, ir.DType. Its String() is its name, such as float32, and Size() how many bytes an element takes. IsFloat(), IsInt() and IsComplex() tell kinds apart; bool is none of them. Differentiable() reports whether tensors of it can require a gradient. Compute() is the dtype that arithmetic on it is done in, Real() that of a complex number's parts, Complex() the one whose parts have it, and Category() is its rank in promotion.")
+	f.Doc("A DType is the type of a tensor's elements, ir.DType. Its String() is its name, such as float32, and Size() how many bytes an element takes. IsFloat(), IsInt() and IsComplex() tell kinds apart; bool is none of them. Differentiable() reports whether tensors of it can require a gradient. Compute() is the dtype that arithmetic on it is done in, Real() that of a complex number's parts, Complex() the one whose parts have it, and Category() is its rank in promotion. Carried() reports whether it is uint16, uint32 or uint64, which signed integers carry: Bits() is the one of the same size, Holder() the one that holds its values.")
 	f.Type().Id("DType").Op("=").Add(gofile.IRName("DType"))
 	f.Line()
 	f.Doc("Defaults are the device of new tensors, the zero one being the CPU, and the dtype of floats, float32 where it is not given.")
@@ -144,6 +146,18 @@ func (f *goFile) tensorTypes() {
 	}
 	f.Const().Defs(consts...)
 	f.Line()
+}
+
+// integerOps are the fields of core.IntegerOps.
+func integerOps() []jen.Code {
+	var items []jen.Code
+	for _, field := range []struct{ name, op string }{
+		{"And", "BitwiseAnd"}, {"Or", "BitwiseOr"}, {"Xor", "BitwiseXor"}, {"Add", "Add"}, {"Sub", "Sub"}, {"Mul", "Mul"}, {"FloorDivide", "FloorDivide"},
+		{"ShiftRight", "BitwiseRightShift"}, {"Lt", "Lt"}, {"Ge", "Ge"}, {"Ne", "Ne"}, {"Where", "Where"}, {"Clamp", "Clamp"},
+	} {
+		items = append(items, gofile.Field(field.name, jen.Qual(unit.StdPath("ops"), field.op+"Op").Call()))
+	}
+	return items
 }
 
 func metadataForwarders() []forwarder {
@@ -194,7 +208,8 @@ func valueForwarders() []forwarder {
 	}
 	return []forwarder{
 		itemAs("Item", "returns the value of a tensor of one element as a float64, after waiting for it.", jen.Float64(), "Float"),
-		itemAs("ItemInt", "returns the value of a tensor of one element as an int64, truncated towards zero, after waiting for it.", jen.Int64(), "Int"),
+		{name: "ItemInt", doc: "returns the value of a tensor of one element as an int64, truncated towards zero, after waiting for it. An integer above the largest int64 is an error.",
+			results: gofile.Codes(jen.Int64(), jen.Error()), body: ret(gofile.CoreName("ItemInt").Call(handleOf("t")))},
 		itemAs("ItemComplex", "returns the value of a tensor of one element as a complex128, after waiting for it.", jen.Complex128(), "Complex"),
 		{name: "String", doc: "formats the tensor: its elements in brackets, then what is not the default.", results: gofile.Codes(jen.String()), body: ret(h().Dot("String").Call())},
 		{name: "Format", options: formatOptions, doc: "is String with other widths, as the options say.", params: gofile.Codes(jen.Id("opts").Op("...").Id("Option")),

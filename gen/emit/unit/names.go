@@ -53,6 +53,7 @@ var DTypeConst = map[ir.DType]string{
 	ir.Invalid: "Invalid", ir.Bool: "Bool", ir.Uint8: "Uint8", ir.Int8: "Int8", ir.Int16: "Int16", ir.Int32: "Int32",
 	ir.Int64: "Int64", ir.Float16: "Float16", ir.BFloat16: "BFloat16", ir.Float32: "Float32", ir.Float64: "Float64",
 	ir.Complex64: "Complex64", ir.Complex128: "Complex128",
+	ir.Uint16: "Uint16", ir.Uint32: "Uint32", ir.Uint64: "Uint64",
 }
 
 // PartName names the i-th file of those that hold what base stands for.
