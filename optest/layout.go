@@ -62,6 +62,12 @@ func (k layoutKind) place(shape []int) (l ir.Layout, storage int) {
 // build returns a tensor of the given values, row-major, laid out as k on dev.
 // With the layout expanded, the values along the first axis are those of index 0.
 func build(values []ir.Scalar, shape []int, dt ir.DType, k layoutKind, dev device.Device) (*core.Tensor, error) {
+	t, _, err := buildIn(values, shape, dt, k, dev)
+	return t, err
+}
+
+// buildIn is build, and returns the storage as well, as a tensor of one axis.
+func buildIn(values []ir.Scalar, shape []int, dt ir.DType, k layoutKind, dev device.Device) (v, store *core.Tensor, err error) {
 	l, n := k.place(shape)
 	raw := make([]ir.Scalar, n)
 	r := rand.New(rand.NewPCG(1, uint64(n)))
@@ -81,12 +87,12 @@ func build(values []ir.Scalar, shape []int, dt ir.DType, k layoutKind, dev devic
 			advance(index, shape)
 		}
 	}
-	t := core.FromBytes(encode(raw, dt), dt, []int{n}, core.Placement{Device: dev})
-	v := core.View(core.Apply{Op: &layoutOp, In: []*core.Tensor{t}}, l, nil)
+	store = core.FromBytes(encode(raw, dt), dt, []int{n}, core.Placement{Device: dev})
+	v = core.View(core.Apply{Op: &layoutOp, In: []*core.Tensor{store}}, l, nil)
 	if err := v.Err(); err != nil {
-		return nil, fmt.Errorf("building a %s operand of shape %v: %w", k, shape, err)
+		return nil, nil, fmt.Errorf("building a %s operand of shape %v: %w", k, shape, err)
 	}
-	return v, nil
+	return v, store, nil
 }
 
 // advance steps a row-major index.

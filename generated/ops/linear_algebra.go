@@ -238,7 +238,7 @@ func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
 }
 
 func cDistCompose(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
-	if p < 0 {
+	if !(p >= 0) {
 		return Refuse(x, "p must not be negative")
 	}
 	if len(x.Shape()) < 2 || len(y.Shape()) < 2 || shapes.Size(x.Shape(), -1) != shapes.Size(y.Shape(), -1) {

@@ -641,6 +641,9 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 }
 
 func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
+	if !(eps >= 0) {
+		return Refuse(x, "eps must not be negative")
+	}
 	both := shapes.BroadcastInts(x.Shape(), y.Shape())
 	u := Expand(x, both)
 	v := Expand(y, both)

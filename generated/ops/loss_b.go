@@ -252,7 +252,7 @@ func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing flo
 	axis := min(len(x.Shape())-1, 1)
 	classes := shapes.Size(x.Shape(), axis)
 	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
-	logs := LogSoftmax(x, axis, ir.Invalid)
+	logs := LogSoftmax(InRange(x, "label_smoothing", labelSmoothing, 0, 1), axis, ir.Invalid)
 	if weight == nil {
 		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
 	}
@@ -508,6 +508,9 @@ func HuberLoss(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *co
 }
 
 func huberLossCompose(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *core.Tensor {
+	if !(delta.Float() > 0) {
+		return Refuse(x, "delta must be above 0")
+	}
 	return ReduceLoss(HuberElements(x, target, delta), reduction)
 }
 

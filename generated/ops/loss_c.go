@@ -479,6 +479,9 @@ func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *
 }
 
 func smoothL1LossCompose(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
+	if !(beta.Float() >= 0) {
+		return Refuse(x, "beta must not be negative")
+	}
 	return ReduceLoss(SmoothL1Elements(x, target, beta), reduction)
 }
 
@@ -634,59 +637,5 @@ func squaredDistanceBackward(grad *core.Grad) {
 		x := grad.WideSpread(1, x)
 		y := grad.WideSpread(1, y)
 		grad.Set(1, fit(grad, 1, SquaredDistanceGrad(dy, y, x)))
-	}
-}
-
-var squaredDistanceGradOp = ir.Op{
-	Name:    "squared_distance_grad",
-	Doc:     "returns the gradient of squared_distance by x from that of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"2*g*(x - y)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SquaredDistanceGrad}, {For: "cuda", Of: &code.Kernels{Module: "loss", Symbol: "squared_distance_grad"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// SquaredDistanceGradOp returns the descriptor of squared_distance_grad,
-// which must not be changed.
-func SquaredDistanceGradOp() *ir.Op {
-	return &squaredDistanceGradOp
-}
-
-// SquaredDistanceGrad returns the gradient of squared_distance by x from that
-// of its result.
-func SquaredDistanceGrad(g, x, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &squaredDistanceGradOp,
-		Backward: squaredDistanceGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, g, x, y)
-}
-
-// squaredDistanceGradBackward is the gradient of squared_distance_grad.
-func squaredDistanceGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	g := grad.In(0)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		x := grad.WideSpread(0, grad.In(1))
-		y := grad.WideSpread(0, grad.In(2))
-		grad.Set(0, fit(grad, 0, SquaredDistanceGrad(dy, x, y)))
-	}
-	if grad.Needs(1) {
-		dy := core.Wide(dy)
-		g := core.Wide(g)
-		grad.Set(1, fit(grad, 1, Mul(Mul(dy, g), core.ScalarTensor(ir.IntScalar(2)))))
-	}
-	if grad.Needs(2) {
-		dy := core.Wide(dy)
-		g := core.Wide(g)
-		grad.Set(2, fit(grad, 2, Neg(Mul(Mul(dy, g), core.ScalarTensor(ir.IntScalar(2))))))
 	}
 }

@@ -100,7 +100,8 @@ func cosineSimilarityOptions(opts []Option) (eps float64, err error) {
 //
 // Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
 // Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
-// fit, an axis that x does not have. Options: Eps (1e-08).
+// fit, an axis that x does not have. Eps must not be negative. Options: Eps
+// (1e-08).
 func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
 	if err != nil {
@@ -114,7 +115,8 @@ func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
 // Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
-// fit, an axis that x does not have. Options: Eps (1e-08).
+// fit, an axis that x does not have. Eps must not be negative. Options: Eps
+// (1e-08).
 func (x Tensor) CosineSimilarity(y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
 	if err != nil {
@@ -225,7 +227,8 @@ func huberLossOptions(opts []Option) (delta ir.Scalar, reduction ops.Reduction, 
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Options: Delta (1), Reduction (ReductionMean).
+// not fit. Delta must be above 0. Options: Delta (1), Reduction
+// (ReductionMean).
 func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
 	if err != nil {
@@ -239,7 +242,8 @@ func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Options: Delta (1), Reduction (ReductionMean).
+// not fit. Delta must be above 0. Options: Delta (1), Reduction
+// (ReductionMean).
 func (x Tensor) HuberLoss(target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
 	if err != nil {
@@ -412,7 +416,8 @@ func smoothL1LossOptions(opts []Option) (beta ir.Scalar, reduction ops.Reduction
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Options: Beta (1), Reduction (ReductionMean).
+// not fit. Beta must not be negative. Options: Beta (1), Reduction
+// (ReductionMean).
 func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {
@@ -426,7 +431,8 @@ func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Options: Beta (1), Reduction (ReductionMean).
+// not fit. Beta must not be negative. Options: Beta (1), Reduction
+// (ReductionMean).
 func (x Tensor) SmoothL1Loss(target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
 	if err != nil {

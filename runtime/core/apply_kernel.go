@@ -66,7 +66,16 @@ func InParts(op *ir.Op, place *Placement, in ...*Tensor) bool {
 			dev, known = t.dev, true
 		}
 	}
-	return known && !op.Runs(dev.Kind.String())
+	if !known || op.Runs(dev.Kind.String()) {
+		return false
+	}
+	// What operands go together does not depend on devices: op refuses those that its parts would take.
+	types, _ := typesOf(op, in)
+	if len(types) == 0 {
+		return true
+	}
+	_, _, err := op.Types(types, ir.Invalid, DefaultFloat())
+	return err == nil
 }
 
 func repeat(t *Tensor, n int) []*Tensor {

@@ -77,9 +77,13 @@ func Narrow(op *ir.Op, in []*Tensor, widened ...*Tensor) (to ir.DType, narrow bo
 }
 
 // Mixed reports whether the operands of op, a composition whose operands may differ in
-// dtype, do. It is then computed in the dtype wide that they promote to.
+// dtype, do. It is then computed in the dtype wide that they promote to. The first, whose
+// dtype the result has, is of one that op declares: its parts refuse any other.
 func Mixed(op *ir.Op, in []*Tensor) (wide ir.DType, mixed bool) {
 	types, _ := typesOf(op, in)
+	if !op.DTypes.Has(types[0].DType) {
+		return ir.Invalid, false
+	}
 	for _, t := range types {
 		mixed = mixed || t.DType != types[0].DType
 	}

@@ -50,11 +50,12 @@ type tensorJSON struct {
 }
 
 type sample struct {
-	Op    string
-	In    map[string]tensorJSON
-	Attrs map[string]any
-	Out   []tensorJSON
-	Grad  []*tensorJSON // by tensor operand, in the order of the signature; null where none is wanted
+	Op      string
+	In      map[string]tensorJSON
+	Attrs   map[string]any
+	Out     []tensorJSON
+	Refused string        // PyTorch's message, in the place of results
+	Grad    []*tensorJSON // by tensor operand, in the order of the signature; null where none is wanted
 }
 
 // engine is what backward passes are made of.
@@ -114,6 +115,41 @@ func TestEdges(t *testing.T) {
 	for _, got := range stale(reasons, refused) {
 		t.Errorf("%s: this reason is of no call any more", got)
 	}
+}
+
+// TestErrors: what PyTorch refuses is refused, or stands in taken.txt with the reason.
+func TestErrors(t *testing.T) {
+	reasons, met := readReasons(t, "taken.txt", true), map[string]int{}
+	err := each("errors.jsonl.gz", func(line int, s sample) {
+		o := caseOf(s.Op)
+		if o == nil {
+			t.Errorf("line %d: no operator %s: run tests/vectors/errors.py again", line, s.Op)
+			return
+		}
+		refusal, err := check(o, s)
+		switch key := s.Op + " " + s.dtype(); {
+		case refusal != nil || err != nil:
+		case reasons[key] != "" || reasons[s.Op] != "":
+			met[key]++
+		default:
+			t.Errorf("line %d: %s(%s) is taken; PyTorch says: %s", line, s.Op, s.arguments(), s.Refused)
+		}
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, got := range stale(reasons, met) {
+		t.Errorf("%s: this reason is of no call any more", got)
+	}
+}
+
+func caseOf(name string) *optest.Operator {
+	for i := range opcases.Cases {
+		if opcases.Cases[i].Op.Name == name {
+			return &opcases.Cases[i]
+		}
+	}
+	return nil
 }
 
 // hold holds every sample of a file against the operator of its name, and counts those

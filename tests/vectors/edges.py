@@ -8,6 +8,7 @@ committed file) and expecttest.
 """
 import argparse
 import gzip
+import itertools
 import json
 import math
 import types
@@ -44,7 +45,7 @@ def call(name, *args, by=None, **kwargs):
         bound = Sample(input=args[1], args=(args[0], *args[2:]), kwargs=kwargs)
         if by is None:
             info.op = (lambda xs, equation: torch.einsum(equation, *xs)) if name == 'einsum' else (lambda w, i, **k: F.embedding(i, w, **k))
-    lines.append(sample_line(info, name, table[name].params, bound, 5000, True))
+    lines.append(sample_line(info, name, table[name].params, bound, 20000, True))
 
 
 def of(values, dtype=torch.float32, grad=None):
@@ -246,6 +247,18 @@ def powers():
         call('pow', torch.full((6,), complex(-0.0, -0.0), dtype=d), exponents, by=torch.pow)
 
 
+def quotients():
+    """Quotients of numbers with zeros, infinities and NaN, where PyTorch has a part that is a number. Where both are NaN,
+    C99 tells zeros and infinities apart, and so does sinter."""
+    parts = (0.0, -0.0, 1.0, 0.5, -2.0, INF, -INF, NAN)
+    numbers = [complex(a, b) for a, b in itertools.product(parts, parts)]
+    for d in COMPLEX:
+        x, y = (of(list(side), d, grad=False) for side in zip(*itertools.product(numbers, numbers)))
+        known = ~((x / y).real.isnan() & (x / y).imag.isnan())
+        call('div', x[known], y[known], by=torch.div)
+        call('rdiv', y[known], x[known], by=lambda y, x: x / y)
+
+
 def complex_functions():
     for d in COMPLEX:
         x, y = spread(3, 4, dtype=d), spread(3, 4, dtype=d, lo=-1, hi=3)
@@ -288,7 +301,7 @@ def shapes():
         call('norm', spread(4, 3, dtype=d, lo=200, hi=300, grad=False), dtype=torch.float32, by=lambda x, dtype: torch.linalg.vector_norm(x.float()))
 
 
-PARTS = (intermediates, complex_compositions, ends, bools, log_sums, gradients, padded, indices, powers, complex_functions, integers, shapes)
+PARTS = (intermediates, complex_compositions, ends, bools, log_sums, gradients, padded, indices, powers, quotients, complex_functions, integers, shapes)
 
 
 def main():

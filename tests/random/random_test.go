@@ -1,0 +1,28 @@
+// Package random makes calls of operators that nobody thought of, with operands and arguments
+// drawn at random.
+package random_test
+
+import (
+	"flag"
+	"testing"
+
+	_ "github.com/sinter-go/sinter/backend/all"
+	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/optest"
+)
+
+var (
+	seed  = flag.Uint64("seed", 1, "of the calls")
+	calls = flag.Int("calls", 20000, "how many `calls` there are")
+)
+
+// TestCalls: whatever operators are called with, they agree with the reference, or say what
+// is wrong and leave everything as it was. Other calls are those of another seed:
+//
+//	go test ./tests/random -seed 7 -calls 1000000 -timeout 0
+func TestCalls(t *testing.T) {
+	if testing.Short() {
+		*calls = min(*calls, 2000)
+	}
+	optest.RunRandom(t, opcases.Cases, *seed, *calls)
+}
