@@ -24,7 +24,7 @@ template <class R> SINTER_FN complex<R> operator*(complex<R> a, complex<R> b) {
 // direction returns 1 for an infinite part and 0 for others, with their sign.
 template <class R> SINTER_FN R direction(R x) { return copysign(isinf(x) ? R(1) : R(0), x); }
 
-// Division is Smith's, with C99's infinities and zeros, as Go's.
+// Division is Smith's, with C99's infinities and zeros where both parts are NaN, as Go's.
 template <class R> SINTER_LONG_FN complex<R> operator/(complex<R> n, complex<R> m) {
   R e, f;
   if (abs(m.re) >= abs(m.im)) {
@@ -36,7 +36,7 @@ template <class R> SINTER_LONG_FN complex<R> operator/(complex<R> n, complex<R> 
     e = (n.re * ratio + n.im) / below;
     f = (n.im * ratio - n.re) / below;
   }
-  if (e == e && f == f) return {e, f};
+  if (e == e || f == f) return {e, f};
   const R inf = infinity<R>();
   if (m.re == 0 && m.im == 0 && (n.re == n.re || n.im == n.im)) {
     e = copysign(inf, m.re) * n.re;
@@ -269,12 +269,8 @@ SINTER_LONG_FN complex128 atanh(complex128 z) {
 SINTER_FN complex128 asinh(complex128 z) { return over_i(asin(times_i(z))); }
 SINTER_FN complex128 atan(complex128 z) { return over_i(atanh(times_i(z))); }
 
+// pow is that of bases other than 0: see power.cuh.
 SINTER_LONG_FN complex128 pow(complex128 a, complex128 b) {
-  if (a.re == 0 && a.im == 0) {
-    if (b.re == 0 && b.im == 0) return {1.0, 0.0};
-    if (b.re < 0) return {infinity<double>(), b.im == 0 ? 0.0 : infinity<double>()};
-    return {0.0, 0.0};
-  }
   double r = abs(a), theta = angle(a), modulus = pow(r, b.re), turn = b.re * theta;
   if (b.im != 0) {
     modulus *= exp(-b.im * theta);
