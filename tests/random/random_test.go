@@ -13,7 +13,8 @@ import (
 
 var (
 	seed  = flag.Uint64("seed", 1, "of the calls")
-	calls = flag.Int("calls", 20000, "how many `calls` there are")
+	first = flag.Int("first", 0, "the first `call` of the seed that is made")
+	calls = flag.Int("calls", 20000, "how many `calls` are made")
 )
 
 // TestCalls: whatever operators are called with, they agree with the reference, or say what
@@ -24,5 +25,5 @@ func TestCalls(t *testing.T) {
 	if testing.Short() {
 		*calls = min(*calls, 2000)
 	}
-	optest.RunRandom(t, opcases.Cases, *seed, *calls)
+	optest.RunRandom(t, opcases.Cases, *seed, *first, *calls)
 }
