@@ -67,6 +67,18 @@ func (c *call) byteProduct(x, xZero, y, yZero int) (product tensor.Tensor, ok bo
 	return tensor.Int8MatMul(q, w, qZero.Reshape(), wZero), true
 }
 
+// quantizedProduct returns the product, as int32, of operand 0 as a dynamic quantization to
+// bytes has it with integers of 8 bits, operand y less its zero, and the scale of the former;
+// false where there is no operator for it.
+func (c *call) quantizedProduct(y, yZero int) (product, scale tensor.Tensor, ok bool) {
+	if !c.isByte(y) || c.t(0).Rank() < 2 || c.t(y).Rank() != 2 || c.has(yZero) && c.t(yZero).Rank() > 1 {
+		return product, scale, false
+	}
+	q, scale, zero := tensor.DynamicQuantize(c.t(0).ToType(tensor.Float32))
+	w, wZero := c.asKind(tensor.Int8, y, yZero, -1)
+	return tensor.Int8MatMul(q, w, zero, wZero), scale, true
+}
+
 // byteConvolution returns the convolution, as int32, of integers of 8 bits, operands x and
 // w, less their zeros; false where there is no operator for it.
 func (c *call) byteConvolution(at window, groups, x, xZero, w, wZero int) (y tensor.Tensor, ok bool, err error) {

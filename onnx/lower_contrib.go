@@ -25,11 +25,17 @@ var microsoft = map[string]lowering{
 		return recurrent(n, 4, "Sigmoid", "Tanh", "Tanh")
 	}},
 	"DynamicQuantizeMatMul": plain(func(c *call) error {
+		if y, scale, ok := c.quantizedProduct(1, 3); ok {
+			return c.scaled(y, scale.Mul(fit(c.t(2).ToType(tensor.Float32), 2, -1)), c.t(0).DType(), 4)
+		}
 		x, scale := byteRange(c.t(0))
 		w, y := c.t(2).ToType(tensor.Float32), []*value{{t: x}, {t: c.centeredWeight(1, 3, -1)}}
 		return c.rescaled(y, x, scale.Mul(fit(w, 2, -1)), 4)
 	}),
 	"MatMulIntegerToFloat": plain(func(c *call) error {
+		if y, ok := c.byteProduct(0, 4, 1, 5); ok && c.t(2).NumElements() == 1 {
+			return c.scaled(y, c.t(2).Reshape().Mul(fit(c.t(3), 2, -1)), tensor.Float32, 6)
+		}
 		x := centered(c, 0, 4, -2).ToType(tensor.Float32)
 		y := []*value{{t: x}, {t: c.centeredWeight(1, 5, -1)}}
 		return c.rescaled(y, x, fit(c.t(2), 2, -2).Mul(fit(c.t(3), 2, -1)), 6)
@@ -174,11 +180,16 @@ func (c *call) onIntegers(f func(x, y tensor.Tensor) tensor.Tensor) error {
 // rescaled makes the product of integers in float32 times scale result 0, with a bias where
 // operand i is there. In has the factors, the second one of int8.
 func (c *call) rescaled(in []*value, x, scale tensor.Tensor, i int) error {
-	y := integerProduct(in[0].t, in[1].t, 255, 255).ToType(tensor.Float32).Mul(scale)
+	return c.scaled(integerProduct(in[0].t, in[1].t, 255, 255), scale, x.DType(), i)
+}
+
+// scaled makes sums times scale, in dtype, result 0, with a bias where operand i is there.
+func (c *call) scaled(sums, scale tensor.Tensor, dtype tensor.DType, i int) error {
+	y := sums.ToType(tensor.Float32).Mul(scale)
 	if c.has(i) {
 		y = y.Add(c.t(i))
 	}
-	return c.as(0, y.ToType(x.DType()), format.Float)
+	return c.as(0, y.ToType(dtype), format.Float)
 }
 
 // byteRange returns the integers from -255 to 255 that a dynamic quantization to bytes has for

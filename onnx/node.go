@@ -120,9 +120,12 @@ func contains(allowed []string, e format.Elem) bool {
 	return false
 }
 
-// result returns the type of the elements of a result as far as the table says it; 0
-// where it does not.
+// result returns the type of the elements of a result as far as the table says it, or of a
+// Cast its attribute; 0 where they do not.
 func (n *node) result(i int) format.Elem {
+	if n.spec.Domain == "" && n.spec.Name == "Cast" {
+		return n.elem("to")
+	}
 	f, ok := formal(n.spec.Outputs, i)
 	if !ok {
 		return 0

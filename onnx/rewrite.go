@@ -33,6 +33,7 @@ func (g *graph) rewrite() {
 	for _, p := range g.outputs {
 		r.readers[p] = append(r.readers[p], -1)
 	}
+	r.layouts()
 	for i := range g.steps {
 		if !r.gone[i] {
 			r.limits(i)

@@ -199,15 +199,22 @@ func (c *convolution) scaled() bool {
 	return true
 }
 
-// shifted takes an Add of numbers.
+// shifted takes an Add of numbers, or a Sub.
 func (c *convolution) shifted() bool {
+	sign := 1.0
 	i, other := c.follow("Add")
+	if i < 0 {
+		sign = -1
+		if i, other = c.follow("Sub"); i >= 0 && c.g.steps[i].in[0] != c.result {
+			return false
+		}
+	}
 	list, ok := c.channels(other, c.weight.Rank()-1, len(c.factor))
 	if i < 0 || !ok {
 		return false
 	}
 	for k, v := range list {
-		c.bias[k] += v
+		c.bias[k] += sign * v
 	}
 	c.absorb(i)
 	return true

@@ -49,10 +49,16 @@ var rewriteCases = []struct {
 	{"a convolution and hardswish", "Reshape: x four -> a; Conv: a weight -> b; Add: b three -> c; Clip: c zero six -> d; Mul: b d -> e; Div: e six -> y", 2},
 	{"a convolution of a sum", "Reshape: x four -> a; Mul: a pair -> b; Add: pair b -> c; Conv: c weight shift -> d; Relu: d -> y", 2},
 	{"a convolution of a sum that is read twice", "Reshape: x four -> a; Mul: a three -> b; Add: six b -> c; Conv: c weight -> d; Conv: c weight shift -> e; Mul: d e -> y", 6},
+	{"a convolution less numbers", "Reshape: x four -> a; Conv: a weight -> b; Sub: b channels -> c; Tanh: c -> y", 2},
+	{"numbers less a convolution", "Reshape: x four -> a; Conv: a weight -> b; Sub: channels b -> c; Tanh: c -> y", 4},
 	{"a convolution of groups", "Reshape: x four -> a; Mul: a pair -> b; Add: b pair -> c; Conv: c grouped row -> d [group 2]; Relu: d -> y", 2},
 	{"a convolution with padding", "Reshape: x four -> a; Add: a six -> b; Mul: b pair -> c; Conv: c weight -> d [pads 1 0 1 0]; Relu: d -> y", 3},
 	{"a convolution that is read twice", "Reshape: x four -> a; Conv: a weight -> b; Relu: b -> c; Add: b c -> y", 4},
 	{"a sum along another axis", "Reshape: x four -> a; Conv: a weight -> b; Add: b row -> y", 3},
+	{"channels last between convolutions", "Reshape: x four -> a; Conv: a weight -> b; Transpose: b -> c [perm 0 2 3 1]; Add: c last -> d; Mul: last d -> e; Relu: e -> f; Transpose: f -> g [perm 0 3 1 2]; Conv: g thrice -> y", 3},
+	{"channels last beside a convolution", "Reshape: x four -> a; Transpose: a -> b [perm 0 2 3 1]; Relu: b -> c; Transpose: c -> d [perm 0 3 1 2]; Conv: d even -> e; Transpose: e -> f [perm 0 2 3 1]; Add: f b -> y", 5},
+	{"channels last in the end", "Reshape: x four -> a; Conv: a weight -> b; Transpose: b -> c [perm 0 2 3 1]; Sub: c last -> d; Tanh: d -> y", 3},
+	{"channels last that are read inside", "Reshape: x four -> a; Transpose: a -> b [perm 0 2 3 1]; Sigmoid: b -> c; Transpose: c -> d [perm 0 3 1 2]; Conv: d weight -> e; ReduceSum: c -> f; Mul: e f -> y", 6},
 	{"a weight that varies", "Reshape: x four -> a; ReduceSum: x -> s; Mul: weight s -> v; Conv: a v -> b; Sigmoid: b -> y", 4},
 }
 
@@ -80,6 +86,7 @@ func rewritten(t *testing.T, list string, all bool) *Model {
 		numbers("cube", []int64{1, 1, 1}, 3), numbers("weight", []int64{3, 2, 1, 1}, 1, -2, 3, 4, -5, 6),
 		numbers("scale", []int64{3}, 1, -2, 0.5), numbers("shift", []int64{3}, 0.25, 3, -1), numbers("mean", []int64{3}, 0.5, 1, -1),
 		numbers("spread", []int64{3}, 1, 4, 0.25), numbers("row", []int64{4}, 1, 2, 3, 4), numbers("pair", []int64{2, 1, 1}, 3, -0.5), numbers("grouped", []int64{4, 1, 1, 1}, 1, 2, -3, 4), numbers("channels", []int64{3, 1, 1}, 2, -1, 0.5),
+		numbers("last", []int64{1, 1, 1, 3}, 2, -1, 0.5), numbers("thrice", []int64{2, 3, 1, 1}, 1, 2, 3, -1, 0.5, 2), numbers("even", []int64{2, 2, 1, 1}, 1, 2, 3, -1),
 		initializer("four", 7, []int64{4}, msg{}.bytes(7, 1, 2, 1, 4)),
 	}
 	for _, line := range strings.Split(list, "; ") {
