@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
@@ -41,19 +42,27 @@ func newByteZeros(xZero, yZero ir.View, k int, sums []int32) byteZeros {
 	x, y := int32(tile.Elements[uint8](xZero)[0]), tile.Elements[int8](tile.Dense(yZero, ir.Int8))
 	z := byteZeros{bias: make([]int32, len(sums))}
 	for j, s := range sums {
-		z.bias[j] = x * (int32(k)*int32(y[j%len(y)]) - s)
+		z.bias[j] = -x * s
 	}
-	for _, v := range y {
-		if v == 0 {
-			continue
-		}
-		z.rows = make([]int32, len(sums))
-		for j := range z.rows {
-			z.rows[j] = int32(y[j%len(y)])
-		}
-		break
+	if !slices.ContainsFunc(y, notZero) {
+		return z
+	}
+	z.rows = make([]int32, len(sums))
+	for j, v := range spread(y, len(sums)) {
+		z.rows[j] = int32(v)
+		z.bias[j] += x * int32(k) * int32(v)
 	}
 	return z
+}
+
+func notZero(v int8) bool { return v != 0 }
+
+// spread returns a list of n numbers, one for each: those given, or the one that is for all.
+func spread[T any](list []T, n int) []T {
+	if len(list) == 1 {
+		return slices.Repeat(list, n)
+	}
+	return list
 }
 
 // finish takes away from a row of sums what the zeros of y give with a row of x.

@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
@@ -79,14 +80,9 @@ type byteLayer[T float] struct {
 
 func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir.View) *byteLayer[T] {
 	n, row := 4*r.width, weight.Row()
-	l := &byteLayer[T]{recurrence: r, weight: weight, scale: make([]T, n), zero: make([]int8, n), by: make([]T, n)}
-	zeros, some := tile.Elements[int8](tile.Dense(zero, ir.Int8)), false
-	for i := range n {
-		l.scale[i], l.zero[i] = scale[i%len(scale)], zeros[i%len(zeros)]
-		some = some || l.zero[i] != 0
-	}
-	if !some {
-		l.zero = nil
+	l := &byteLayer[T]{recurrence: r, weight: weight, scale: spread(scale, n), by: make([]T, n)}
+	if zeros := tile.Elements[int8](tile.Dense(zero, ir.Int8)); slices.ContainsFunc(zeros, notZero) {
+		l.zero = spread(zeros, n)
 	}
 	l.room = scratch.Get(r.batch * (row + 4*n))
 	l.sums = scratch.Slice[int32](l.room, r.batch*n)
