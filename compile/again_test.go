@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
@@ -92,6 +93,71 @@ func TestAgainSame(t *testing.T) {
 		}
 		if d := cmp.Diff(run(false), run(true), alike(dev)); d != "" {
 			t.Error(d)
+		}
+	})
+}
+
+// TestAcrossPeak: what the backward program of a function computes again is not saved for it,
+// which makes the peak of a step lower than without, and than eager code's. The bits are the same.
+// A simulated device would take minutes to compute it.
+func TestAcrossPeak(t *testing.T) {
+	const layers, width, batch = 6, 512, 512
+	each(t, func(t *testing.T, dev device.Device) {
+		if dev.Kind == device.KindSim {
+			t.Skip("it computes element by element")
+		}
+		random.Seed(3)
+		model := wide(layers, width)
+		x := tensor.Randn([]int{batch, width}).RequireGrad()
+		forward := func(x ...tensor.Tensor) (tensor.Tensor, error) { y := model.Forward(x[0]); return y, y.Err() }
+		train := func(call func(x ...tensor.Tensor) (tensor.Tensor, error)) (left [][]float32, peak int64) {
+			step := func() {
+				must(t, tensor.Scope(func() error {
+					must(t, nn.ZeroGrad(model))
+					must(t, x.ZeroGrad())
+					y, err := call(x)
+					must(t, err)
+					must(t, y.Square().Mean().Backward())
+					return nil
+				}))
+			}
+			for range 3 { // which make graphs and keep gradients
+				step()
+			}
+			memory.ResetPeak(dev)
+			step()
+			peak = memory.StatsOf(dev).AllocatedBytes.All.Peak
+			for _, p := range nn.Parameters(model) {
+				g, _ := p.Grad()
+				left = append(left, values(t, g))
+			}
+			g, _ := x.Grad()
+			return append(left, values(t, g)), peak
+		}
+		want, eager := train(forward)
+		kept := compile.Func(forward, compile.State(model), compile.CallByCall())
+		saved, without := train(kept.Call)
+		before := kept.Stats()
+		kept.Close()
+		f := compile.Func(forward, compile.State(model), compile.CallByCall(), compile.Recompute())
+		defer f.Close()
+		got, with := train(f.Call)
+		s := f.Stats()
+		t.Logf("peak %d, without %d, eager %d; saved %d, without %d; %d again", with, without, eager, s.Saved, before.Saved, s.Again)
+		for _, list := range [][][]float32{saved, got} {
+			if d := cmp.Diff(want, list, alike(dev)); d != "" {
+				t.Error(d)
+			}
+		}
+		const value = 4 * batch * width
+		if s.Again < layers/2 || s.Saved > before.Saved-(layers/2)*value {
+			t.Errorf("%d values are computed again, %d bytes are saved, without %d", s.Again, s.Saved, before.Saved)
+		}
+		if dev.Accelerator() && (with > without-(layers/2)*value || with >= eager) {
+			t.Errorf("%d values are computed again: %d bytes at most, without %d, in eager code %d", s.Again, with, without, eager)
+		}
+		if text := f.Explain(); !strings.Contains(text, "values are computed again and not kept") || !strings.Contains(text, "kept for the backward pass") {
+			t.Errorf("nothing of that in %s", text)
 		}
 	})
 }

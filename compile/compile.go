@@ -108,6 +108,7 @@ type Stats struct {
 	Shared   int           // results that are written over operands
 	Moved    bool          // steps run in another order than the calls, which needs less memory
 	Again    int           // values that are computed again, and not kept meanwhile, which needs less memory
+	Saved    int64         // bytes that a call keeps for its backward pass, besides arguments, state and results
 	Nodes    int           // copies, clearings and kernels of the graph that it is given to its device as; 0 before that
 	OneByOne string        // why its calls are given one by one; "" where a graph of them is, from the second run on
 	Retraced string        // what had changed when it was recorded again; "" where it never was
@@ -448,7 +449,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	}
 	memory := take(c.o.state)
 	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Relaxed: c.o.relaxed,
-		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams}
+		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams, Turn: &c.tracing}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {
@@ -478,15 +479,20 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 }
 
 // gradients are those of a function that is recorded.
-func gradients(roots, dys, inputs []*core.Tensor) ([]*core.Tensor, error) {
-	list, err := tensor.Gradients(wrap(roots), wrap(inputs), tensor.WithGradient(wrap(dys)...))
+func gradients(roots, dys, inputs []*core.Tensor, graph bool) ([]*core.Tensor, error) {
+	list, err := tensor.Gradients(wrap(roots), wrap(inputs), tensor.WithGradient(wrap(dys)...), tensor.CreateGraph(graph))
 	if err != nil {
 		return nil, err
 	}
-	out := unpack(list)
+	out := make([]*core.Tensor, len(list))
 	for i, t := range list {
 		if t == (tensor.Tensor{}) { // nothing depends on the input
-			out[i] = nil
+			continue
+		}
+		out[i] = t.Handle()
+		shares := func(o *core.Tensor) bool { return o.SharesStorage(out[i]) }
+		if graph && (slices.ContainsFunc(dys, shares) || slices.ContainsFunc(inputs, shares)) {
+			out[i] = t.Clone().Handle()
 		}
 	}
 	return out, nil
@@ -513,7 +519,8 @@ func (c *Compiled[T]) Stats() Stats {
 		rec := c.last.rec.Load()
 		s.Steps, s.Peak, s.Eager, s.Shared = rec.Steps(), rec.Program.Peak(rec.Layout), rec.Fused.Before.EagerPeak(), rec.Layout.Shared
 		s.Nodes, s.OneByOne = rec.Graph()
-		s.Moved, s.Again = rec.Moved, rec.Again
+		again, saved := rec.Across()
+		s.Moved, s.Again, s.Saved = rec.Moved, rec.Again+again, saved
 	}
 	return s
 }

@@ -34,6 +34,9 @@ func (c *Compiled[T]) Explain() string {
 	if s.Again > 0 {
 		fmt.Fprintf(&out, "; %d values are computed again and not kept", s.Again)
 	}
+	if s.Saved > 0 {
+		fmt.Fprintf(&out, "; %d bytes are kept for the backward pass", s.Saved)
+	}
 	moved, least := p.Bytes()
 	fmt.Fprintf(&out, "\n%d steps, which move %d bytes; what they are given and give is %d:\n", s.Steps, moved, least)
 	switch {

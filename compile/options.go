@@ -46,7 +46,8 @@ func Background(on ...bool) Option { return option.Flag("Background", on) }
 
 // Recompute gives up time for memory: large values that one element-wise operator makes of what
 // is there anyway are computed again instead of kept, as long as that takes a small part of the
-// program's time. The bits are the same.
+// program's time; in Func also by the backward program instead of saved for it. The bits are
+// the same.
 func Recompute(on ...bool) Option { return option.Flag("Recompute", on) }
 
 // Streams spreads the calls of a graph that do not depend on one another over n streams, 2

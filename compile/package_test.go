@@ -50,3 +50,6 @@ func alike(dev device.Device) cmp.Option {
 
 // roughly is how floats may differ that were summed or multiplied in another order.
 var roughly = cmpopts.EquateApprox(1e-3, 1e-5)
+
+// finely is roughly for float64.
+var finely = cmpopts.EquateApprox(1e-9, 1e-12)

@@ -68,9 +68,11 @@ type planner struct {
 	info  []*member // by step; nil for what is not fused
 	group []int     // by step: the number of its group
 	steps [][]int   // by group, ascending; none of a group that became part of another
-	users [][]use   // by buffer
-	after [][]int   // by step: the steps that must run before it
-	why   map[int]string
+	// several are the groups that may have several steps
+	several []int
+	users   [][]use // by buffer
+	after   [][]int // by step: the steps that must run before it
+	why     map[int]string
 
 	folds   []*fold       // by step; nil for what folds no rows
 	writers []int         // by buffer: how many steps write to it
@@ -222,6 +224,9 @@ func (l *planner) join(i, before int) {
 
 // merge makes the steps of group other those of group at.
 func (l *planner) merge(at, other int) {
+	if !slices.Contains(l.several, at) {
+		l.several = append(l.several, at)
+	}
 	for _, s := range l.steps[other] {
 		l.group[s] = at
 	}
@@ -245,9 +250,26 @@ func (l *planner) reads(i, before int) bool {
 // between reports whether a path leads from group a to group b, or back, through another.
 func (l *planner) between(a, b int) bool { return l.path(a, b) || l.path(b, a) }
 
-// path reports whether group from depends on group to through another.
+// path reports whether group from depends on group to through another. Steps that come before
+// all of to's count where a group that they depend on may have a later step.
 func (l *planner) path(from, to int) bool {
 	first := l.steps[to][0]
+	if !l.spanned(first, from, to) {
+		return l.leads(from, to, first)
+	}
+	return l.leads(from, to, 0)
+}
+
+// spanned reports whether a group but two has steps before a step and from it on.
+func (l *planner) spanned(step, from, to int) bool {
+	return slices.ContainsFunc(l.several, func(g int) bool {
+		s := l.steps[g]
+		return len(s) > 1 && g != from && g != to && s[0] < step && s[len(s)-1] >= step
+	})
+}
+
+// leads is path by steps from first on.
+func (l *planner) leads(from, to, first int) bool {
 	l.search++
 	l.passed[from] = l.search
 	var room [32]int

@@ -185,6 +185,31 @@ func (p *Program) Verify() error {
 	return nil
 }
 
+// ReadsEarlier returns a temporary or result that the program reads before it writes it, and
+// another one, which it was made of, does not; below 0 where there is none.
+func (p *Program) ReadsEarlier(than *Program) int {
+	old := than.unwritten()
+	for b, reads := range p.unwritten() {
+		if reads && (b >= len(old) || !old[b]) {
+			return b
+		}
+	}
+	return -1
+}
+
+// unwritten returns by buffer whether it is read before it is written.
+func (p *Program) unwritten() []bool {
+	list := make([]bool, len(p.Buffers))
+	for i := range p.Steps {
+		for _, r := range p.Steps[i].In {
+			if r.Buffer >= 0 && r.Version == 0 && p.Buffers[r.Buffer].Kind <= Result {
+				list[r.Buffer] = true
+			}
+		}
+	}
+	return list
+}
+
 // within reports a place whose elements do not lie in its buffer.
 func (p *Program) within(s *Step, r Ref, views []ir.View, j int) error {
 	if r.Buffer < 0 || r.Buffer >= len(p.Buffers) {

@@ -39,6 +39,8 @@ type RecordOptions struct {
 	// Streams is how many streams steps that do not depend on one another are spread over,
 	// where runs are given in one piece.
 	Streams int
+	// Turn is held while the function is recorded once more, for gradients of gradients; or nil.
+	Turn sync.Locker
 }
 
 // spread returns how many streams a graph of the program has.
@@ -139,11 +141,12 @@ func (g *recordedGrad) of(args []*Tensor) *gradState {
 // having them do it: what f changed is as before. An error is f's, or says what could not
 // be recorded.
 func Record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error)) (rec *Recorded, err error) {
-	return record(args, o, f, nil)
+	return record(args, describe(args), o, f, nil)
 }
 
-// record is Record, and makes two programs where s is given.
-func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
+// record is Record for arguments of which list says what there is to know, and makes two
+// programs where s is given.
+func record(args []*Tensor, list []argument, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), s *splitter) (rec *Recorded, err error) {
 	r := &recorder{grads: map[*gradState]*gradSlot{}, captures: o.Captures, unfused: o.Unfused, relaxed: o.Relaxed, later: o.Later && !o.Unfused, recompute: o.Recompute, streams: o.spread()}
 	r.useScratch()
 	for _, d := range o.State {
@@ -161,9 +164,15 @@ func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 	}()
 	work := func() {
 		var outs []*Tensor
-		in := r.standIns(args)
-		if s != nil {
-			s.leaves(in)
+		in := r.standIns(list)
+		for i, t := range in {
+			switch {
+			case t == nil || !list[i].requires:
+			case s != nil:
+				t.grad = &gradState{} // a leaf, whose gradient is asked for
+			default:
+				t.grad = args[i].grad
+			}
 		}
 		outs, err = f(in)
 		if r.failed != nil && !errors.Is(err, r.failed) {
@@ -205,28 +214,58 @@ func record(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, 
 	return rec, nil
 }
 
-// standIns returns virtual tensors like args. Those that share memory go on sharing it.
-func (r *recorder) standIns(args []*Tensor) []*Tensor {
-	out := make([]*Tensor, len(args))
+// An argument is what a recording knows of one: all but its elements.
+type argument struct {
+	layout   ir.Layout // in its buffer
+	bytes    int64     // of the buffer
+	dev      device.Device
+	drv      device.Driver
+	dtype    ir.DType
+	fixed    any // that of the storage
+	first    int // the first argument that it shares memory with, or itself; -1 for none that is given
+	part     bool
+	wrapped  bool
+	requires bool // gradients
+}
+
+// describe returns what a recording knows of args.
+func describe(args []*Tensor) []argument {
+	list := make([]argument, len(args))
 	for i, a := range args {
-		if a == nil {
+		d := &list[i]
+		if d.first = -1; a == nil {
 			continue
 		}
-		if first := slices.IndexFunc(args[:i], func(b *Tensor) bool { return b.SharesStorage(a) }); first >= 0 {
-			out[i] = out[first].again(a.layout)
+		d.layout, _, d.bytes = argSpan(args, i)
+		d.dev, d.drv, d.dtype, d.fixed = a.dev, a.storage.drv, a.dtype, a.storage.fixed
+		d.first = slices.IndexFunc(args[:i+1], func(b *Tensor) bool { return b == a || b.SharesStorage(a) })
+		d.part, d.wrapped, d.requires = d.bytes != a.storage.bytes, a.wrapped, a.grad != nil
+	}
+	return list
+}
+
+// standIns returns virtual tensors for arguments. Those that share memory go on sharing it.
+func (r *recorder) standIns(args []argument) []*Tensor {
+	out := make([]*Tensor, len(args))
+	for i := range args {
+		a := &args[i]
+		switch {
+		case a.first < 0:
+			continue
+		case a.first < i:
+			out[i] = out[a.first].again(a.layout)
 			out[i].dtype = a.dtype
-		} else {
-			l, _, bytes := argSpan(args, i)
-			b := recordedBuffer{dev: a.dev, drv: a.storage.drv, arg: i, part: bytes != a.storage.bytes}
-			b.Kind, b.Name, b.Device, b.Bytes = program.Argument, fmt.Sprint(i), a.dev.String(), bytes
-			s := empty(a.storage.drv)
-			if bytes > 0 {
+		default:
+			b := recordedBuffer{dev: a.dev, drv: a.drv, arg: i, part: a.part}
+			b.Kind, b.Name, b.Device, b.Bytes = program.Argument, fmt.Sprint(i), a.dev.String(), a.bytes
+			s := empty(a.drv)
+			if a.bytes > 0 {
 				s = r.virtual(b)
-				s.fixed = a.storage.fixed
+				s.fixed = a.fixed
 			}
-			out[i] = newTensor(s, a.dev, l, a.dtype)
+			out[i] = newTensor(s, a.dev, a.layout, a.dtype)
 		}
-		out[i].wrapped, out[i].grad = a.wrapped, a.grad
+		out[i].wrapped = a.wrapped
 	}
 	return out
 }
@@ -386,6 +425,9 @@ func (r *recorder) fused(rec *Recorded) error {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
+		}
+		if b := rec.Program.ReadsEarlier(before); b >= 0 {
+			return r.fail(fmt.Errorf("%w: fused: internal error: buffer %d is read before it is written", ErrUnrecordable, b))
 		}
 	}
 	return nil
