@@ -43,7 +43,19 @@ func CPow[T Complex](a, b T) T {
 	if a == 0 {
 		return T(powOfZero(complex128(b)))
 	}
-	return T(cmplx.Pow(complex128(a), complex128(b)))
+	return T(cpow(complex128(a), complex128(b)))
+}
+
+// cpow is cmplx.Pow, whose logarithm of a subnormal modulus has few digits right.
+func cpow(a, b complex128) complex128 {
+	r := cmplx.Abs(a)
+	if !(r < smallestNormal) {
+		return cmplx.Pow(a, b)
+	}
+	l, theta := log(r), cmplx.Phase(a)
+	modulus := math.Exp(float64(real(b)*l) - float64(imag(b)*theta))
+	s, c := math.Sincos(float64(real(b)*theta) + float64(imag(b)*l))
+	return complex(modulus*c, modulus*s)
 }
 
 func powOfZero(b complex128) complex128 {

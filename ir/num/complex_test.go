@@ -103,3 +103,15 @@ func TestPowersOfZero(t *testing.T) {
 		}
 	}
 }
+
+// TestPowersOfSubnormals: a modulus below the normal numbers has a logarithm like others.
+func TestPowersOfSubnormals(t *testing.T) {
+	for _, tt := range []struct{ a, b, want complex128 }{
+		{0x1p-1024, 0.97 + 1.3i, 6.032367730377851e-300 + 7.771831246866947e-300i},
+		{0x1p-1024, -0.96 - 2.7i, 8.397307906703953e+295 + 3.515482514619565e+294i},
+	} {
+		if got := CPow(tt.a, complex128(complex64(tt.b))); cmplx.Abs(got/tt.want-1) > 1e-12 {
+			t.Errorf("CPow(%v, %v) = %v, want %v", tt.a, tt.b, got, tt.want)
+		}
+	}
+}

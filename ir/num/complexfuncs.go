@@ -261,7 +261,7 @@ func catanh(z complex128) complex128 {
 		re = 0.25 * math.Log1p(4*x/(from*from+y*y))
 		im = 0.5 * math.Atan2(2*y, float64(from*(1+x))-float64(y*y))
 		if from == 0 && y < 1/squares {
-			re = 0.5 * (math.Ln2 - math.Log(y))
+			re = 0.5 * (math.Ln2 - log(y))
 		}
 	}
 	return complex(math.Copysign(re, real(z)), math.Copysign(im, imag(z)))

@@ -79,9 +79,9 @@ func lgamma(x float64) float64 {
 	var right float64
 	switch {
 	case y >= 0.1916 && y < 0.2317:
-		right = (lgammaAbove(y, 2) - math.Log(y+1)) - math.Log(y)
+		right = (lgammaAbove(y, 2) - math.Log(y+1)) - log(y)
 	case y >= 1.1916 && y < 1.2317:
-		right = lgammaAbove(y, 1) - math.Log(y)
+		right = lgammaAbove(y, 1) - log(y)
 	default:
 		return v
 	}
