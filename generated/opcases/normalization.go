@@ -346,6 +346,59 @@ var layerNormPartsCase = optest.Operator{
 	Grad: []bool{true, true, true},
 }
 
+var layerNormPullCase = optest.Operator{
+	Op:     ops.LayerNormPullOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.LayerNormPull(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 2}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {8}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 8}, {3, 8}, {8}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 3, 7}, {5, 3, 7}, {3, 7}, {5, 1, 1}, {5, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(true)}},
+		{Shapes: [][]int{{70, 1032}, {70, 1032}, {1032}, {70, 1}, {70, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{0, 4}, {0, 4}, {4}, {0, 1}, {0, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+	},
+	Grad: []bool{false, false, false, false, false},
+}
+
+var layerNormPullPartsCase = optest.Operator{
+	Op:     ops.LayerNormPullPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.LayerNormPullParts(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], int(a.Attrs[0].Int), a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0, 0}, {0.5, 2}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {8}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 8}, {3, 8}, {8}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true, true, true, true, true},
+}
+
+var layerNormRowsCase = optest.Operator{
+	Op:     ops.LayerNormRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LayerNormRows(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var layerNormStatsCase = optest.Operator{
 	Op:     ops.LayerNormStatsOp(),
 	Schema: "ops.yaml",
@@ -508,50 +561,4 @@ var rmsNormCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(-1)}}
 		}},
 	},
-}
-
-var rmsNormAffineCase = optest.Operator{
-	Op:     ops.RMSNormAffineOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return optest.Results(ops.RMSNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-		{Shapes: [][]int{{2, 3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
-	},
-	Grad: []bool{true, true},
-}
-
-var rmsNormAffineGradCase = optest.Operator{
-	Op:     ops.RMSNormAffineGradOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RMSNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
-	ULP:     5,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
-	},
-	Grad: []bool{true, true, true, true},
-}
-
-var rmsNormGradCase = optest.Operator{
-	Op:     ops.RMSNormGradOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RMSNormGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
-	ULP:     4,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
-	},
-	Grad: []bool{true, true, true, true},
 }

@@ -395,15 +395,12 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 		return LayerNormParts(x, axes, eps, weight, bias)
 	}
 	if weight == nil {
-		out1, _, _ := LayerNormAffine(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
-		return out1
+		return LayerNormRows(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
 	}
 	if bias == nil {
-		out2, _, _ := LayerNormAffine(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
-		return out2
+		return LayerNormRows(x, weight, Zeros(normalizedShape, core.PlacementLike(x)), axes, eps)
 	}
-	out3, _, _ := LayerNormAffine(x, weight, bias, axes, eps)
-	return out3
+	return LayerNormRows(x, weight, bias, axes, eps)
 }
 
 // LayerNormOut is LayerNorm with the result written to dst, which has its

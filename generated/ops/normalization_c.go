@@ -299,6 +299,127 @@ func layerNormPartsCompose(x *core.Tensor, axes int, eps float64, weight, bias *
 	return Affine(out1, weight, bias)
 }
 
+var layerNormPullOp = ir.Op{
+	Name:    "layer_norm_pull",
+	Doc:     "returns the gradients of layer_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "mean", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormPullOp returns the descriptor of layer_norm_pull, which must not
+// be changed.
+func LayerNormPullOp() *ir.Op {
+	return &layerNormPullOp
+}
+
+// LayerNormPull returns the gradients of layer_norm_affine's result out by x,
+// weight and bias, from out's gradient g and the statistics. Those of weight
+// and bias have no elements unless affine is true.
+func LayerNormPull(g, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (dx, dweight, dbias *core.Tensor) {
+	if core.InParts(&layerNormPullOp, nil, g, x, weight, mean, rstd) {
+		return LayerNormPullParts(g, x, weight, mean, rstd, axes, affine)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormPullOp,
+		In:    []*core.Tensor{g, x, weight, mean, rstd},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(affine)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), mean.Shape(), rstd.Shape(), axes, 3, affine)
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var layerNormPullPartsOp = ir.Op{
+	Name:    "layer_norm_pull_parts",
+	Doc:     "is layer_norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "mean", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormPullPartsOp returns the descriptor of layer_norm_pull_parts, which
+// must not be changed.
+func LayerNormPullPartsOp() *ir.Op {
+	return &layerNormPullPartsOp
+}
+
+// LayerNormPullParts is layer_norm_pull as a composition.
+func LayerNormPullParts(g, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (dx, dweight, dbias *core.Tensor) {
+	in := []*core.Tensor{g, x, weight, mean, rstd}
+	if t := core.Refused(&layerNormPullPartsOp, in...); t != nil {
+		return t, t, t
+	}
+	if to, narrow := core.Narrow(&layerNormPullPartsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(LayerNormPullParts(core.Wide(g), core.Wide(x), core.Wide(weight), mean, rstd, axes, affine)), to)
+		})
+		core.Composed(&layerNormPullPartsOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	defer core.Ended(&layerNormPullPartsOp, in, &dx, &dweight, &dbias)
+	dx, dweight, dbias = layerNormPullPartsCompose(g, x, weight, mean, rstd, axes, affine)
+	core.Composed(&layerNormPullPartsOp, in, dx, dweight, dbias)
+	return dx, dweight, dbias
+}
+
+func layerNormPullPartsCompose(g, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	m := ToType(mean, x.DType())
+	r := ToType(rstd, x.DType())
+	none := Zeros(core.Look(m).Shape(), core.PlacementLike(g))
+	dx := NormPull(Mul(g, weight), x, m, r, none, none, axes, false)
+	if !affine {
+		return dx, Zeros([]int{0}, core.PlacementLike(g)), Zeros([]int{0}, core.PlacementLike(g))
+	}
+	return dx, SumTo(CentredProduct(g, x, m, r), weight.Shape()), SumTo(g, weight.Shape())
+}
+
+var layerNormRowsOp = ir.Op{
+	Name:    "layer_norm_rows",
+	Doc:     "is the first result of layer_norm_affine, whose gradients are computed together.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormRowsOp returns the descriptor of layer_norm_rows, which must not
+// be changed.
+func LayerNormRowsOp() *ir.Op {
+	return &layerNormRowsOp
+}
+
+// LayerNormRows is the first result of layer_norm_affine, whose gradients are
+// computed together.
+func LayerNormRows(x, weight, bias *core.Tensor, axes int, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&layerNormRowsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.LayerNorm(composite.LayerNorms{LayerNormAffine: LayerNormAffine, LayerNormPull: LayerNormPull, Add: Add, Clone: Clone}, x, weight, bias, axes, eps)
+	})
+	core.Composed(&layerNormRowsOp, in, out)
+	return out
+}
+
 var layerNormStatsOp = ir.Op{
 	Name:    "layer_norm_stats",
 	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
@@ -512,139 +633,4 @@ func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logSoftmaxGradGradYOp,
 	}, dy, y, s)
-}
-
-var normPullOp = ir.Op{
-	Name:    "norm_pull",
-	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullOp returns the descriptor of norm_pull, which must not be changed.
-func NormPullOp() *ir.Op {
-	return &normPullOp
-}
-
-// NormPull returns the gradient of a normalization to mean 0 and variance 1
-// by its operand, from the gradients g of its result, dmean and drstd of its
-// statistics. X is the operand, or where normal is true the result. The
-// result has the dtype of g, whatever the others have.
-func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullOp, in...); t != nil {
-		return t
-	}
-	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
-		out := core.Composing(func() *core.Tensor {
-			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullOp, in, out)
-	return out
-}
-
-var normPullPartsOp = ir.Op{
-	Name:    "norm_pull_parts",
-	Doc:     "is norm_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
-// be changed.
-func NormPullPartsOp() *ir.Op {
-	return &normPullPartsOp
-}
-
-// NormPullParts is norm_pull as a composition.
-func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullPartsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullPartsOp, in, out)
-	return out
-}
-
-func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	d := shapes.LastDims(axes)
-	n := float64(shapes.TailNumel(x.Shape(), axes))
-	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
-	if normal {
-		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-		return LayerNormGrad(g, x, rstd, m, c)
-	}
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
-}
-
-var normPullRowsOp = ir.Op{
-	Name:    "norm_pull_rows",
-	Doc:     "is norm_pull by a kernel that goes over each row twice.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NormPull)}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullRowsOp returns the descriptor of norm_pull_rows, which must not be
-// changed.
-func NormPullRowsOp() *ir.Op {
-	return &normPullRowsOp
-}
-
-// NormPullRows is norm_pull by a kernel that goes over each row twice.
-func NormPullRows(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	if core.InParts(&normPullRowsOp, nil, g, x, mean, rstd, dmean, drstd) {
-		return NormPullParts(g, x, mean, rstd, dmean, drstd, axes, normal)
-	}
-	return core.KernelOne(core.Apply{
-		Op:    &normPullRowsOp,
-		In:    []*core.Tensor{g, x, mean, rstd, dmean, drstd},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(normal)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.NormPullShape(g.Shape(), x.Shape(), mean.Shape(), rstd.Shape(), dmean.Shape(), drstd.Shape(), axes))
-		},
-	})
 }

@@ -9,8 +9,144 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var normPullOp = ir.Op{
+	Name:    "norm_pull",
+	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullOp returns the descriptor of norm_pull, which must not be changed.
+func NormPullOp() *ir.Op {
+	return &normPullOp
+}
+
+// NormPull returns the gradient of a normalization to mean 0 and variance 1
+// by its operand, from the gradients g of its result, dmean and drstd of its
+// statistics. X is the operand, or where normal is true the result. The
+// result has the dtype of g, whatever the others have.
+func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullOp, in...); t != nil {
+		return t
+	}
+	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullOp, in, out)
+	return out
+}
+
+var normPullPartsOp = ir.Op{
+	Name:    "norm_pull_parts",
+	Doc:     "is norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
+// be changed.
+func NormPullPartsOp() *ir.Op {
+	return &normPullPartsOp
+}
+
+// NormPullParts is norm_pull as a composition.
+func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullPartsOp, in, out)
+	return out
+}
+
+func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(x.Shape(), axes))
+	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
+	if normal {
+		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+		return LayerNormGrad(g, x, rstd, m, c)
+	}
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
+}
+
+var normPullRowsOp = ir.Op{
+	Name:    "norm_pull_rows",
+	Doc:     "is norm_pull by a kernel that goes over each row twice.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NormPull)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullRowsOp returns the descriptor of norm_pull_rows, which must not be
+// changed.
+func NormPullRowsOp() *ir.Op {
+	return &normPullRowsOp
+}
+
+// NormPullRows is norm_pull by a kernel that goes over each row twice.
+func NormPullRows(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	if core.InParts(&normPullRowsOp, nil, g, x, mean, rstd, dmean, drstd) {
+		return NormPullParts(g, x, mean, rstd, dmean, drstd, axes, normal)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &normPullRowsOp,
+		In:    []*core.Tensor{g, x, mean, rstd, dmean, drstd},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(normal)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.NormPullShape(g.Shape(), x.Shape(), mean.Shape(), rstd.Shape(), dmean.Shape(), drstd.Shape(), axes))
+		},
+	})
+}
 
 var normalizeOp = ir.Op{
 	Name:    "normalize",
@@ -110,8 +246,7 @@ func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, 
 	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
 		return RMSNormParts(x, axes, small, weight)
 	}
-	out1, _ := RMSNormAffine(x, weight, axes, small)
-	return out1
+	return RMSNormRows(x, weight, axes, small)
 }
 
 // RMSNormOut is RMSNorm with the result written to dst, which has its shape
@@ -543,105 +678,4 @@ func RMSNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *c
 func rmsNormPartsCompose(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
 	out1, _ := RMSNormStats(x, axes, eps)
 	return Affine(out1, weight, nil)
-}
-
-var rmsNormStatsOp = ir.Op{
-	Name:    "rms_norm_stats",
-	Doc:     "divides x by the root of its mean square over its last axes, and returns the reciprocal it multiplied with, with extent 1 along those axes.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "rstd", Acc: true}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.RMSNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.RMSNorm}}},
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormStatsOp returns the descriptor of rms_norm_stats, which must not be
-// changed.
-func RMSNormStatsOp() *ir.Op {
-	return &rmsNormStatsOp
-}
-
-// RMSNormStats divides x by the root of its mean square over its last axes,
-// and returns the reciprocal it multiplied with, with extent 1 along those
-// axes.
-func RMSNormStats(x *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormStatsOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return shapes.NormStatsShape(x.Shape(), axes, 2)
-		},
-		Backward: rmsNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(1),
-	})
-	return results[0], results[1]
-}
-
-// rmsNormStatsBackward is the gradient of rms_norm_stats.
-func rmsNormStatsBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, rmsNormStatsGradX(grad)))
-}
-
-func rmsNormStatsGradX(grad *core.Grad) *core.Tensor {
-	dyOut := core.Wide(grad.Dy(0))
-	dyRstd := core.Wide(grad.Dy(1))
-	out := core.Wide(grad.Out(0))
-	rstd := core.Wide(grad.Out(1))
-	axes := int(grad.Attr(0).Int)
-	c := Add(Mean(Mul(dyOut, out), shapes.LastDims(axes), true, ir.Invalid), Div(Mul(dyRstd, rstd), number(float64(shapes.TailNumel(grad.InShape(0), axes)))))
-	return RMSNormGrad(dyOut, out, rstd, c)
-}
-
-var scaleShiftOp = ir.Op{
-	Name:    "scale_shift",
-	Doc:     "returns x*weight + bias, element by element.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"x*weight + bias"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaleShift}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "scale_shift"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// ScaleShiftOp returns the descriptor of scale_shift, which must not be
-// changed.
-func ScaleShiftOp() *ir.Op {
-	return &scaleShiftOp
-}
-
-// ScaleShift returns x*weight + bias, element by element.
-func ScaleShift(x, weight, bias *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &scaleShiftOp,
-		Backward: scaleShiftBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	}, x, weight, bias)
-}
-
-// scaleShiftBackward is the gradient of scale_shift.
-func scaleShiftBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		weight := grad.WideSpread(0, grad.In(1))
-		grad.Set(0, fit(grad, 0, Mul(dy, weight)))
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		x := grad.WideSpread(1, grad.In(0))
-		grad.Set(1, fit(grad, 1, Mul(dy, x)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, dy))
-	}
 }

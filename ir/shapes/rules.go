@@ -39,6 +39,7 @@ var Rules = map[string]any{
 	"norm_stats":              NormStatsShape,
 	"norm_affine":             NormAffineShape,
 	"norm_pull":               NormPullShape,
+	"norm_pull_affine":        NormPullAffineShape,
 	"softmax_pull":            SoftmaxPullShape,
 	"channel_norm":            ChannelNormShape,
 	"channel_norm_grad":       ChannelNormGradShape,
@@ -320,6 +321,32 @@ func NormPullShape(g, x, mean, rstd, dMean, dRstd []int, axes int) ([]int, error
 		}
 	}
 	return x, nil
+}
+
+// NormPullAffineShape returns the shape of x, which the gradient g has too, and, where affine
+// says that they are wanted, as many of weight as there are other results; they have no elements
+// otherwise. Mean and rstd have one element for all of the last axes.
+func NormPullAffineShape(g, x, weight, mean, rstd []int, axes, results int, affine bool) ([][]int, error) {
+	out, err := NormAffineShape(x, weight, weight, axes, 2)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g, x) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v", g, x)
+	}
+	for _, s := range [][]int{mean, rstd} {
+		if !slices.Equal(s, out[1]) {
+			return nil, ir.ShapeErrorf("statistics %v must have shape %v", s, out[1])
+		}
+	}
+	if !affine {
+		weight = []int{0}
+	}
+	out = [][]int{x}
+	for len(out) < results {
+		out = append(out, weight)
+	}
+	return out, nil
 }
 
 // SoftmaxPullShape returns y, which is the shape of the gradient g too and has axis dim.

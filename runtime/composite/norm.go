@@ -98,3 +98,91 @@ func NormPull(o NormPulls, dy, x, mean, rstd, dMean, dRstd *core.Tensor, axes in
 	})
 	return outs[0]
 }
+
+// The types of the operators that normalizations of rows are handed.
+type (
+	normRows     = func(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor)
+	normRowsPull = func(dy, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (dX, dWeight, dBias *core.Tensor)
+	rmsRows      = func(x, weight *core.Tensor, axes int, eps float64) (out, rstd *core.Tensor)
+	rmsRowsPull  = func(dy, x, weight, rstd *core.Tensor, axes int, affine bool) (dX, dWeight *core.Tensor)
+)
+
+// LayerNorms are the operators that a layer norm is made of.
+type LayerNorms struct {
+	LayerNormAffine normRows
+	LayerNormPull   normRowsPull
+	Add             product
+	Clone           ofOne
+}
+
+var layerNormOp = ir.Op{
+	Name: "layer_norm_rows", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat,
+	In:  []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Out: []ir.Result{{Name: "out"}, {Name: "mean"}, {Name: "rstd"}},
+}
+
+// LayerNorm returns x normalized over its last axes to mean 0 and variance 1, times weight plus
+// bias. All gradients are computed together; those that are recorded are of LayerNormAffine.
+func LayerNorm(o LayerNorms, x, weight, bias *core.Tensor, axes int, eps float64) *core.Tensor {
+	outs := core.Custom(core.Apply{
+		Op: &layerNormOp, In: []*core.Tensor{x, weight, bias},
+		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
+		Backward: func(g *core.Grad) {
+			if g.Recording() {
+				again(g, &layerNormOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
+					return list(o.LayerNormAffine(in[0], in[1], in[2], axes, eps))
+				})
+				return
+			}
+			mean, rstd := core.As(g.Out(1), ir.Float64), core.As(g.Out(2), ir.Float64)
+			setRows(g, list(o.LayerNormPull(g.Dy(0), g.In(0), g.In(1), mean, rstd, axes, g.Needs(1) || g.Needs(2))))
+		},
+	}, func() []*core.Tensor { return list(o.LayerNormAffine(x, weight, bias, axes, eps)) })
+	return outs[0]
+}
+
+// RMSNorms are the operators that an RMS norm is made of.
+type RMSNorms struct {
+	RMSNormAffine rmsRows
+	RMSNormPull   rmsRowsPull
+	Add           product
+	Clone         ofOne
+}
+
+var rmsNormOp = ir.Op{
+	Name: "rms_norm_rows", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat,
+	In:  []ir.Operand{{Name: "x"}, {Name: "weight"}},
+	Out: []ir.Result{{Name: "out"}, {Name: "rstd"}},
+}
+
+// RMSNorm returns x divided by the root of its mean square over its last axes, times weight, as
+// LayerNorm does.
+func RMSNorm(o RMSNorms, x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
+	outs := core.Custom(core.Apply{
+		Op: &rmsNormOp, In: []*core.Tensor{x, weight},
+		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1),
+		Backward: func(g *core.Grad) {
+			if g.Recording() {
+				again(g, &rmsNormOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
+					return pair(o.RMSNormAffine(in[0], in[1], axes, eps))
+				})
+				return
+			}
+			setRows(g, pair(o.RMSNormPull(g.Dy(0), g.In(0), g.In(1), core.As(g.Out(1), ir.Float64), axes, g.Needs(1))))
+		},
+	}, func() []*core.Tensor { return pair(o.RMSNormAffine(x, weight, axes, eps)) })
+	return outs[0]
+}
+
+func pair(a, b *core.Tensor) []*core.Tensor { return []*core.Tensor{a, b} }
+
+// setRows sets the gradients that are wanted, and releases the others.
+func setRows(g *core.Grad, grads []*core.Tensor) {
+	for i, d := range grads {
+		if g.Needs(i) {
+			g.Set(i, d)
+		} else {
+			d.Release()
+		}
+	}
+}

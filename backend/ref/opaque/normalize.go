@@ -303,3 +303,56 @@ func normPull[T any](c *ir.Call, f field[T]) error {
 	encode(c.Out[0], c.Compute, f.ring, dx)
 	return nil
 }
+
+// NormPullAffine returns the gradients of LayerNorm's result out by x, weight and bias, or of
+// RMSNorm's by x and weight. Operands: the gradient of out, x, weight, the mean where it is
+// LayerNorm's, and rstd. The attributes are axes, and whether the gradients of weight and bias
+// are wanted; they have no elements otherwise.
+func NormPullAffine(c *ir.Call) error {
+	return inField(c, normPullAffine[float64], normPullAffine[wide.Float])
+}
+
+func normPullAffine[T any](c *ir.Call, f field[T]) error {
+	var in [][]T // g, x, weight, mean, rstd
+	for i := range c.In {
+		in = append(in, decode(c.In[i], c.Compute, f.ring).v)
+	}
+	centred := len(in) == 5
+	rstds := in[len(in)-1]
+	out := make([]tensor[T], len(c.Out))
+	for i := range out {
+		out[i] = newTensor(c.Out[i].Shape, f.number(0))
+	}
+	dx := out[0]
+	n := ir.NumElements(dx.shape[len(dx.shape)-int(c.Attrs[0].Int):])
+	count := f.number(n)
+	for row, rstd := range rstds {
+		dy, y, g, products := in[0][row*n:(row+1)*n], in[1][row*n:(row+1)*n], make([]T, n), make([]T, n)
+		for i := range y { // the normalized x
+			if centred {
+				y[i] = f.sub(y[i], in[3][row])
+			}
+			y[i] = f.mul(y[i], rstd)
+			g[i] = f.mul(dy[i], in[2][i])
+			products[i] = f.mul(g[i], y[i])
+		}
+		middle, slope := f.number(0), f.quo(sum(f, products), count)
+		if centred {
+			middle = f.quo(sum(f, g), count)
+		}
+		for i := range y {
+			dx.v[row*n+i] = f.mul(rstd, f.sub(f.sub(g[i], middle), f.mul(y[i], slope)))
+			if c.Attrs[1].Int == 0 {
+				continue
+			}
+			out[1].v[i] = f.add(out[1].v[i], f.mul(dy[i], y[i]))
+			if centred {
+				out[2].v[i] = f.add(out[2].v[i], dy[i])
+			}
+		}
+	}
+	for i := range out {
+		encode(c.Out[i], c.Compute, f.ring, out[i])
+	}
+	return nil
+}
