@@ -212,6 +212,7 @@ const (
 	TagUpdates                          // a kernel whose result is the first operand but for some elements, and which may be written over it
 	TagWide                             // computes in float64, whatever floats it is given; results are rounded once
 	TagProduct                          // a kernel whose first two operands are factors of a matrix product
+	TagPart                             // a view of places next to each other of the axis that the first attribute names, or of one of them without it
 	TagFused                            // made of several while a program runs
 	TagSignless                         // integers give the same bits, whether they are signed or not
 	TagOrders                           // integers are compared and handed on, and nothing else is done with them

@@ -56,7 +56,7 @@ func (l *loader) describe(e *entry) {
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct,
+	"product": ir.TagProduct, "part": ir.TagPart,
 }
 
 // tags reads what is said of an operator besides what it computes.
@@ -74,7 +74,7 @@ func (l *loader) tags(op *Op, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, part, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
 	}

@@ -536,7 +536,7 @@ var narrowOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView,
+	Tags:    ir.TagView | ir.TagPart,
 }
 
 // NarrowOp returns the descriptor of narrow, which must not be changed.

@@ -199,7 +199,7 @@ var selectOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView,
+	Tags:    ir.TagView | ir.TagPart,
 }
 
 // SelectOp returns the descriptor of select_index, which must not be changed.
@@ -237,7 +237,7 @@ var sliceOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView,
+	Tags:    ir.TagView | ir.TagPart,
 }
 
 // SliceOp returns the descriptor of slice, which must not be changed.

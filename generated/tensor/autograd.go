@@ -179,4 +179,6 @@ var engineOperators = core.Operators{
 		return ops.Ones(x.Shape(), core.PlacementLike(x))
 	},
 	Clone: core.Copy,
+	Cat:   ops.Cat,
+	Stack: ops.Stack,
 }

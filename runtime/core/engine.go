@@ -15,6 +15,10 @@ type Operators struct {
 	Add      func(x, y *Tensor) *Tensor // element-wise sum of equal shapes
 	OnesLike func(x *Tensor) *Tensor
 	Clone    func(x *Tensor) *Tensor // a contiguous copy
+
+	// Cat and Stack put tensors side by side, along an axis or a new one. Without them gradients
+	// of parts are padded and added.
+	Cat, Stack func(xs []*Tensor, dim int) *Tensor
 }
 
 // BackwardOptions adjusts a backward pass.
@@ -79,6 +83,7 @@ type engine struct {
 	o        BackwardOptions
 	queue    nodeHeap
 	pending  map[*Node][]*Tensor    // gradients of a node's results so far
+	parts    map[partsKey]*parts    // gradients of parts of nodes' results
 	leaves   map[*gradState]*Tensor // gradients of leaves so far
 	order    []*gradState           // leaves in the order they were reached
 	captured map[*gradState]*Tensor // what Gradients asked for; nil in Backward
@@ -177,15 +182,21 @@ func (e *engine) add(s *gradState, g *Tensor) error {
 		e.leaves[s] = sum
 		return err
 	}
-	dys := e.pending[s.node]
-	if dys == nil {
-		dys = e.room(len(s.node.out))
-		e.pending[s.node] = dys
-		heap.Push(&e.queue, s.node)
-	}
+	dys := e.await(s.node)
 	sum, err := e.sum(dys[s.index], g)
 	dys[s.index] = sum
 	return err
+}
+
+// await has n run in its turn, and returns the gradients of its results so far.
+func (e *engine) await(n *Node) []*Tensor {
+	dys := e.pending[n]
+	if dys == nil {
+		dys = e.room(len(n.out))
+		e.pending[n] = dys
+		heap.Push(&e.queue, n)
+	}
+	return dys
 }
 
 // room returns n nil handles that nothing else uses.
@@ -264,6 +275,9 @@ func (e *engine) run() error {
 
 // step runs one node's backward function.
 func (e *engine) step(n *Node) (err error) {
+	if err := e.joinParts(n); err != nil {
+		return err
+	}
 	dys := e.pending[n]
 	delete(e.pending, n)
 	if !e.o.CreateGraph {
@@ -315,7 +329,16 @@ func (e *engine) follow(n *Node) error {
 	return nil
 }
 
+// differentiate adds what the gradients of n's results are by n's operands to the operands'.
 func (e *engine) differentiate(n *Node, dys []*Tensor) error {
+	if len(dys) == 1 && e.keepPart(n, dys[0]) {
+		return nil
+	}
+	return e.pull(n, dys)
+}
+
+// pull is differentiate by n's own function.
+func (e *engine) pull(n *Node, dys []*Tensor) error {
 	g := &e.grad
 	g.node, g.dys, g.recording = n, dys, e.o.CreateGraph
 	g.set, g.wanted = g.set[:0], g.wanted[:0]
@@ -489,6 +512,11 @@ func (e *engine) abandon() {
 	}
 	for _, dys := range e.pending {
 		releaseAll(dys)
+	}
+	for _, all := range e.parts {
+		for _, p := range all.list {
+			p.dy.Release()
+		}
 	}
 	for _, g := range e.leaves {
 		g.Release()

@@ -390,7 +390,8 @@ func (f *goFile) engineOperators() {
 			jen.Return(f.e.plainCall("add", jen.Id("x"), jen.Id("y"))))),
 		gofile.Field("OnesLike", jen.Func().Params(jen.Id("x").Add(gofile.TensorType())).Add(gofile.TensorType()).Block(
 			jen.Return(jen.Qual(ops, "Ones").Call(jen.Id("x").Dot("Shape").Call(), gofile.CoreName("PlacementLike").Call(jen.Id("x")))))),
-		gofile.Field("Clone", gofile.CoreName("Copy"))))
+		gofile.Field("Clone", gofile.CoreName("Copy")),
+		gofile.Field("Cat", jen.Qual(ops, "Cat")), gofile.Field("Stack", jen.Qual(ops, "Stack"))))
 }
 
 // plainCall prints the call of a standard operator with default options.
