@@ -2,9 +2,11 @@ package dist
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -256,20 +258,37 @@ func (b *bucket) unpack() error {
 // finds that the other streams are done.
 func (r *reducer) await() error {
 	for _, b := range r.buckets {
+		err := error(nil)
 		if b.done != nil {
-			if err := stream.Current(r.d.group.Device()).WaitEvent(b.done); err != nil {
-				return err
-			}
-			continue
+			err = stream.Current(r.d.group.Device()).WaitEvent(b.done)
+		} else {
+			err = b.unpack()
 		}
-		if err := b.unpack(); err != nil {
+		if err == nil && r.change != nil {
+			err = r.step(b)
+		}
+		if err != nil {
 			return err
 		}
 	}
+	r.changed = r.change != nil
 	if !core.Recording() {
 		r.waited()
 	}
 	return nil
+}
+
+// step changes a bucket's parameters by their gradients, which have arrived.
+func (r *reducer) step(b *bucket) error {
+	var some []*nn.Parameter
+	for _, i := range b.params {
+		p := r.d.params[i]
+		if err := p.SetGrad(r.places[i].view); err != nil {
+			return fmt.Errorf("%s: %w", r.d.names[i], err)
+		}
+		some = append(some, p)
+	}
+	return r.change(some)
 }
 
 // waited notes that the current stream waits for all that others do with the gradients.

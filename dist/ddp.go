@@ -4,11 +4,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/option"
 )
@@ -233,6 +235,48 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 		weight := total.Reciprocal().MulScalar(float64(samples * d.group.Size()))
 		return loss.Backward(tensor.WithGradient(weight.ToType(loss.DType()).Reshape(loss.Shape()...)))
 	})
+}
+
+// Minimize is optim.Minimize of a loss that is computed with the model, of whose parts of a
+// batch each is equally large. The parameters of a bucket change as soon as the average of their
+// gradients is there, while other buckets still travel, where the optimizer is an optim.Partial
+// and every pass reaches every parameter; else all change in the end. The parameters are the same
+// either way. Where a pass fails, some parameters may have changed.
+func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
+	if d == nil || d.group == nil {
+		return tensor.Tensor{}, errUnmade
+	}
+	part, ok := o.(optim.Partial)
+	r := d.reducer
+	if !ok || loss == nil || d.unused || r.hold || r.change != nil || core.Recording() {
+		return optim.Minimize(o, loss)
+	}
+	return tensor.ScopeValue(func() (tensor.Tensor, error) {
+		if err := o.ZeroGrad(); err != nil {
+			return tensor.Tensor{}, err
+		}
+		value := loss()
+		r.change, r.changed = part.StepOf, false
+		err := value.Backward()
+		r.change = nil
+		if err != nil {
+			return tensor.Tensor{}, err
+		}
+		if !r.changed {
+			return value.Detach(), o.Step()
+		}
+		return value.Detach(), part.StepOf(d.others(o.Parameters()))
+	})
+}
+
+// others returns those of params that are not trained by d.
+func (d *DistributedDataParallel) others(params []*nn.Parameter) (out []*nn.Parameter) {
+	for _, p := range params {
+		if !slices.Contains(d.params, p) {
+			out = append(out, p)
+		}
+	}
+	return out
 }
 
 // Close gives the gradients of the model back to it. The group stays open.

@@ -33,3 +33,6 @@ func InLimbo() int {
 	}
 	return 0
 }
+
+// Changed reports whether the last pass changed parameters as their averages arrived.
+func Changed(d *DistributedDataParallel) bool { return d.reducer.changed }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -34,6 +35,9 @@ type reducer struct {
 	// that use it.
 	fixed bool
 	aside aside
+
+	change  func(some []*nn.Parameter) error // makes a step of parameters as their averages arrive; nil: none is made
+	changed bool                             // change was called for all of the pass
 
 	wanted []int // the order that buckets are to be filled in; nil: as they are
 	tuned  bool  // wanted was decided

@@ -72,6 +72,12 @@ func (a *Adam) Step() error {
 	return a.step(a)
 }
 
+// StepOf is Step for those of the optimizer's parameters that are among some.
+func (a *Adam) StepOf(some []*nn.Parameter) error {
+	a = given(a)
+	return a.stepOf(a, some)
+}
+
 // ZeroGrad removes the parameters' gradients.
 func (a *Adam) ZeroGrad() error { return given(a).base.ZeroGrad() }
 

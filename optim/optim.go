@@ -72,6 +72,19 @@ type Optimizer interface {
 	SetState(map[string]tensor.Tensor) error
 }
 
+// A Partial is an optimizer that can make a step of some of its parameters, as those of this
+// package can.
+type Partial interface {
+	Optimizer
+	// StepOf is Step for those of the optimizer's parameters that are among some.
+	StepOf(some []*nn.Parameter) error
+}
+
+var (
+	_ Partial = (*SGD)(nil)
+	_ Partial = (*Adam)(nil)
+)
+
 // base is what optimizers have in common.
 type base struct {
 	kind   string // prefixes the names in State

@@ -58,6 +58,12 @@ func (s *SGD) Step() error {
 	return s.step(s)
 }
 
+// StepOf is Step for those of the optimizer's parameters that are among some.
+func (s *SGD) StepOf(some []*nn.Parameter) error {
+	s = given(s)
+	return s.stepOf(s, some)
+}
+
 // ZeroGrad removes the parameters' gradients.
 func (s *SGD) ZeroGrad() error { return given(s).base.ZeroGrad() }
 

@@ -3,9 +3,11 @@ package optim
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
@@ -39,13 +41,16 @@ type groupKey struct {
 
 // step makes one step of every parameter that has a gradient, with recording off.
 // Nothing changes before all of them, and what is kept beside them, are there.
-func (b *base) step(r rule) error {
+func (b *base) step(r rule) error { return b.stepOf(r, b.params) }
+
+// stepOf is step for some of the parameters. Others among these are passed over.
+func (b *base) stepOf(r rule, some []*nn.Parameter) error {
 	if err := errors.Join(b.made(), b.checkRate()); err != nil {
 		return err
 	}
 	return tensor.NoGrad(func() error {
 		defer b.dropGroups()
-		if err := b.collect(r); err != nil {
+		if err := b.collect(r, some); err != nil {
 			return err
 		}
 		for _, g := range b.groups[:b.used] {
@@ -57,9 +62,15 @@ func (b *base) step(r rule) error {
 	})
 }
 
-// collect sorts the parameters that have a gradient into groups.
-func (b *base) collect(r rule) error {
-	for i, p := range b.params {
+// collect sorts those of some parameters that have a gradient into groups.
+func (b *base) collect(r rule, some []*nn.Parameter) error {
+	for k, p := range some {
+		i := k
+		if len(some) != len(b.params) || b.params[k] != p {
+			if i = slices.Index(b.params, p); i < 0 {
+				continue
+			}
+		}
 		h := p.Handle()
 		grad := h.Grad()
 		if grad == nil {

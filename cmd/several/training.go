@@ -109,8 +109,12 @@ func (s *settings) step(g *dist.Group, forward, model nn.Module, x tensor.Tensor
 	if err != nil {
 		return 0, err
 	}
+	minimize := optim.Minimize
+	if d, is := forward.(*dist.DistributedDataParallel); is {
+		minimize = d.Minimize
+	}
 	step := func() error {
-		_, err := optim.Minimize(sgd, func() tensor.Tensor { return forward.Forward(x).ToType(tensor.Float32).Square().Mean() })
+		_, err := minimize(sgd, func() tensor.Tensor { return forward.Forward(x).ToType(tensor.Float32).Square().Mean() })
 		return err
 	}
 	if !h.capture {
