@@ -61,7 +61,7 @@ func partOf(n *Node) (dim int, bare bool, p piece, ok bool) {
 // keepPart keeps the gradient dy of n's result for joinParts, if n takes a part of what
 // another node made, and reports whether it did.
 func (e *engine) keepPart(n *Node, dy *Tensor) bool {
-	if e.o.CreateGraph || e.o.Ops.Cat == nil || dy == nil || len(n.in) == 0 {
+	if e.o.CreateGraph || e.o.Ops == nil || e.o.Ops.Cat == nil || dy == nil || len(n.in) == 0 {
 		return false
 	}
 	s := n.in[0].state

@@ -1,87 +1,91 @@
 package autograd_test
 
 import (
-	"math"
+	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// TestParts takes parts of a tensor that another operator made. Gradients of parts that make it
-// up are put side by side: a negative zero stays one, which a sum with zeros does not leave.
-// Others are added.
-func TestParts(t *testing.T) {
-	zero := math.Copysign(0, -1)
-	all := func(v float64) []float64 { return []float64{v, v, v, v, v, v} }
-	for name, c := range map[string]struct {
-		parts  func(y tensor.Tensor) []tensor.Tensor // of a 3 x 2 tensor
-		factor float64
-		want   []float64
-	}{
-		"each of an axis": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Select(0, 2), y.Select(0, 0), y.Select(-2, 1)}
-		}, zero, all(zero)},
-		"each of the last axis": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Select(1, 0), y.Select(-1, -1)}
-		}, zero, all(zero)},
-		"ranges": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Narrow(0, 1, 2), y.Slice(0, 0, 1, 1)}
-		}, zero, all(zero)},
-		"ranges of columns": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Narrow(1, 0, 1), y.Narrow(1, 1, 1)}
-		}, zero, all(zero)},
-		"one": {func(y tensor.Tensor) []tensor.Tensor { return []tensor.Tensor{y.Narrow(0, 1, 1)} }, 3, []float64{0, 0, 3, 3, 0, 0}},
-		"with a gap": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Select(0, 0), y.Select(0, 2)}
-		}, 3, []float64{3, 3, 0, 0, 3, 3}},
-		"overlapping": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Narrow(0, 0, 2), y.Narrow(0, 1, 2)}
-		}, 3, []float64{3, 3, 6, 6, 3, 3}},
-		"twice": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Select(1, 0), y.Select(1, 0), y.Select(1, 1)}
-		}, 3, []float64{6, 3, 6, 3, 6, 3}},
-		"along two axes": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Narrow(0, 0, 1), y.Narrow(0, 1, 2), y.Narrow(1, 0, 1), y.Narrow(1, 1, 1)}
-		}, 3, all(6)},
-		"ranges and one without the axis": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Narrow(0, 0, 2), y.Select(0, 2)}
-		}, 3, all(3)},
-		"with the whole": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Select(0, 0), y, y.Select(0, 1), y.Select(0, 2)}
-		}, 3, all(6)},
-		"every other": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.Slice(0, 0, 3, 2), y.Slice(0, 1, 3, 2)}
-		}, 3, all(3)},
-		"of another shape": {func(y tensor.Tensor) []tensor.Tensor {
-			return []tensor.Tensor{y.T().Select(1, 0), y.T().Narrow(1, 1, 2)}
-		}, 3, all(3)},
-	} {
-		t.Run(name, func(t *testing.T) {
-			for _, twice := range []bool{false, true} {
-				x := leafOf([]float64{1, 2, 3, 4, 5, 6}, 3, 2)
-				y, loss := x.MulScalar(1), tensor.Zeros(nil, tensor.OfType(tensor.Float64))
-				for _, p := range c.parts(y) {
-					loss = loss.Add(p.MulScalar(c.factor).Sum())
-				}
-				var opts []tensor.Option
-				if twice {
-					opts = append(opts, tensor.CreateGraph())
-				}
-				g, err := tensor.Gradients([]tensor.Tensor{loss}, []tensor.Tensor{x}, opts...)
-				if err != nil {
-					t.Fatal(err)
-				}
-				got, err := tensor.Data[float64](g[0])
-				if err != nil {
-					t.Fatal(err)
-				}
-				same := cmp.Comparer(func(a, b float64) bool { return a == b && (twice || math.Signbit(a) == math.Signbit(b)) })
-				if d := cmp.Diff(c.want, got, same); d != "" {
-					t.Errorf("gradient, recorded: %v (-want +got):\n%s", twice, d)
+// divisions cut a tensor of shape [5, 2] into parts.
+var divisions = map[string]func(x T) []T{
+	"split":       func(x T) []T { return x.Split(2, 0) },
+	"split_sizes": func(x T) []T { return x.SplitSizes([]int{2, 0, 3}, 0) },
+	"chunk":       func(x T) []T { return x.Chunk(2, 0) },
+	"unbind":      func(x T) []T { return x.Unbind(0) },
+	"columns":     func(x T) []T { return x.Unbind(-1) },
+	"one part":    func(x T) []T { return x.Chunk(1, 0) },
+}
+
+// TestGradientsOfParts: whichever of the parts of a tensor are used, the tensor's gradient
+// has theirs in their places and zeros elsewhere; so has its derivative.
+func TestGradientsOfParts(t *testing.T) {
+	data := make([]float64, 10)
+	for i := range data {
+		data[i] = float64(i + 1)
+	}
+	for name, cut := range divisions {
+		n := len(cut(leafOf(data, 5, 2)))
+		for used := 1; used < 1<<n; used++ {
+			x, mask := leafOf(data, 5, 2), leafOf(make([]float64, 10), 5, 2).Detach()
+			sum := x.MulScalar(0).Sum()
+			for i, p := range cut(x) {
+				if used>>i&1 != 0 {
+					sum = sum.Add(p.Mul(p).Sum())
+					must(t, cut(mask)[i].AddScalarInPlace(2))
 				}
 			}
-		})
+			what := fmt.Sprintf("%s, parts %b", name, used)
+			first, err := tensor.Gradients([]T{sum}, []T{x}, tensor.CreateGraph())
+			must(t, err)
+			wantValues(t, what, first[0], values(t, mask.Mul(x))...)
+			second, err := tensor.Gradients([]T{first[0].Sum()}, []T{x})
+			must(t, err)
+			wantValues(t, what+", second", second[0], values(t, mask)...)
+		}
+	}
+}
+
+// TestGradientsOfPartsOnce: the gradient of parts is written once, in as many launches
+// whatever their number.
+func TestGradientsOfPartsOnce(t *testing.T) {
+	d := withSimulated(t, sim.Config{Devices: 1})
+	for name, cut := range divisions {
+		x := tensor.Ones([]int{5, 2}, tensor.On(device.Sim(0))).RequireGrad()
+		parts := slices.DeleteFunc(cut(x), func(p T) bool { return p.NumElements() == 0 })
+		given := make([]T, len(parts))
+		for i, p := range parts {
+			given[i] = tensor.OnesLike(p)
+		}
+		before := d.Counters(0).Launches
+		_, err := tensor.Gradients(parts, []T{x}, tensor.WithGradient(given...))
+		must(t, err)
+		if n := d.Counters(0).Launches - before; n > 1 {
+			t.Errorf("%s: %d launches for the gradient of %d parts, want 1", name, n, len(parts))
+		}
+	}
+}
+
+// TestEpochsOfCompositions: a composition with a gradient of its own refuses a view from
+// before a recorded change, as every operator does.
+func TestEpochsOfCompositions(t *testing.T) {
+	for name, call := range map[string]func(x T) T{
+		"chunk":      func(x T) T { return x.Chunk(2, 0)[0] },
+		"roll":       func(x T) T { return x.Roll([]int{1}) },
+		"batch norm": func(x T) T { out, _, _ := tensor.BatchNormTrain(x.Reshape(1, 2, 4, 4)); return out },
+		"slice":      func(x T) T { return x.Slice(0, 0, 8, 2) },
+		"logsumexp":  func(x T) T { return x.Logsumexp([]int{0}) },
+	} {
+		y := leafOf(make([]float64, 64)).MulScalar(1)
+		view := y.Narrow(0, 0, 32)
+		must(t, y.MulScalarInPlace(5))
+		if err := call(view).Err(); !errors.Is(err, core.ErrChanged) {
+			t.Errorf("%s of a view from before a recorded change: %v", name, err)
+		}
 	}
 }
