@@ -73,7 +73,8 @@ func programFrame() uintptr {
 }
 
 // Generated reports whether the code that begins at entry is what the generator writes for
-// this module's operators, which calls nothing of the program's.
+// this module's operators, or of the compositions that these are handed to, which call nothing
+// of the program's.
 func Generated(entry uintptr) bool {
 	generated.RLock()
 	is, known := generated.of[entry]
@@ -83,7 +84,7 @@ func Generated(entry uintptr) bool {
 	}
 	if f := runtime.FuncForPC(entry); f != nil {
 		file, _ := f.FileLine(entry)
-		is = strings.HasPrefix(file, moduleRoot+"generated/ops/")
+		is = strings.HasPrefix(file, moduleRoot+"generated/ops/") || strings.HasPrefix(file, moduleRoot+"runtime/composite/")
 	}
 	generated.keep(entry, is)
 	return is
