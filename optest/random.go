@@ -164,8 +164,6 @@ func (c *randomCall) reference(seed int64, got []*core.Tensor) error {
 		return nil
 	case failed != nil && errors.Is(failed.Err(), device.ErrOutOfMemory) || refused != nil && errors.Is(refused.Err(), device.ErrOutOfMemory):
 		return nil // one device has more than the other
-	case failed != nil && errors.Is(failed.Err(), ir.ErrShape) && (c.o.Op.Parts || c.o.Op.Kind == ir.Composition):
-		return nil // the rule of a kernel, for which another device has parts that take more
 	case failed != nil:
 		return fmt.Errorf("refused, the reference takes it: %w", failed.Err())
 	case refused != nil:

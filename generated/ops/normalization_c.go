@@ -324,7 +324,9 @@ func LayerNormPullOp() *ir.Op {
 // weight and bias, from out's gradient g and the statistics. Those of weight
 // and bias have no elements unless affine is true.
 func LayerNormPull(g, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (dx, dweight, dbias *core.Tensor) {
-	if core.InParts(&layerNormPullOp, nil, g, x, weight, mean, rstd) {
+	if core.InParts(&layerNormPullOp, nil, g, x, weight, mean, rstd) && core.Shaped(func() ([][]int, error) {
+		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), mean.Shape(), rstd.Shape(), axes, 3, affine)
+	}) {
 		return LayerNormPullParts(g, x, weight, mean, rstd, axes, affine)
 	}
 	results := core.Kernel(core.Apply{

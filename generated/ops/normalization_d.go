@@ -135,7 +135,9 @@ func NormPullRowsOp() *ir.Op {
 
 // NormPullRows is norm_pull by a kernel that goes over each row twice.
 func NormPullRows(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	if core.InParts(&normPullRowsOp, nil, g, x, mean, rstd, dmean, drstd) {
+	if core.InParts(&normPullRowsOp, nil, g, x, mean, rstd, dmean, drstd) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.NormPullShape(g.Shape(), x.Shape(), mean.Shape(), rstd.Shape(), dmean.Shape(), drstd.Shape(), axes))
+	}) {
 		return NormPullParts(g, x, mean, rstd, dmean, drstd, axes, normal)
 	}
 	return core.KernelOne(core.Apply{

@@ -38,7 +38,9 @@ func RMSNormPullOp() *ir.Op {
 // weight, from out's gradient g and the statistic. That of weight has no
 // elements unless affine is true.
 func RMSNormPull(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
-	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) {
+	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) && core.Shaped(func() ([][]int, error) {
+		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
+	}) {
 		return RMSNormPullParts(g, x, weight, rstd, axes, affine)
 	}
 	results := core.Kernel(core.Apply{
@@ -573,7 +575,9 @@ func SoftmaxPullOp() *ir.Op {
 // SoftmaxPull returns the gradient of softmax from that of its result, g, and
 // the result y, by a kernel that holds a row.
 func SoftmaxPull(g, y *core.Tensor, dim int) *core.Tensor {
-	if core.InParts(&softmaxPullOp, nil, g, y) {
+	if core.InParts(&softmaxPullOp, nil, g, y) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SoftmaxPullShape(g.Shape(), y.Shape(), dim))
+	}) {
 		return SoftmaxPullParts(g, y, dim)
 	}
 	return core.KernelOne(core.Apply{

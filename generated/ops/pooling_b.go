@@ -434,7 +434,9 @@ func MaxUnpoolOp() *ir.Op {
 // MaxUnpool returns a tensor of shape input that is 0, except at the places
 // in the last axes that indices name, each with the sum of its elements of g.
 func MaxUnpool(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	if core.InParts(&maxUnpoolOp, nil, g, indices) {
+	if core.InParts(&maxUnpoolOp, nil, g, indices) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.MaxUnpoolShape(g.Shape(), indices.Shape(), input, axes))
+	}) {
 		return MaxUnpoolParts(g, indices, input, axes)
 	}
 	return core.KernelOne(core.Apply{

@@ -125,7 +125,9 @@ func Int8ConvolutionOp() *ir.Op {
 
 // Int8Convolution returns int8_conv2d of operands that suit.
 func Int8Convolution(x, weight, xZero, wZero *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
-	if core.InParts(&int8ConvolutionOp, nil, x, weight, xZero, wZero) {
+	if core.InParts(&int8ConvolutionOp, nil, x, weight, xZero, wZero) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.Int8ConvolutionShape(x.Shape(), weight.Shape(), xZero.Shape(), wZero.Shape(), stride, padding, dilation, groups))
+	}) {
 		return Int8ConvolutionParts(x, weight, xZero, wZero, stride, padding, dilation, groups)
 	}
 	return core.KernelOne(core.Apply{
@@ -277,7 +279,9 @@ func Int8LSTMSequenceOp() *ir.Op {
 
 // Int8LSTMSequence returns int8_lstm of operands that suit.
 func Int8LSTMSequence(gates, h, c, weight, scale, zero *core.Tensor, reverse bool) (out, cells *core.Tensor) {
-	if core.InParts(&int8LSTMSequenceOp, nil, gates, h, c, weight, scale, zero) {
+	if core.InParts(&int8LSTMSequenceOp, nil, gates, h, c, weight, scale, zero) && core.Shaped(func() ([][]int, error) {
+		return shapes.Int8LSTMSequenceShape(gates.Shape(), h.Shape(), c.Shape(), weight.Shape(), scale.Shape(), zero.Shape())
+	}) {
 		return Int8LSTMParts(gates, h, c, weight, scale, zero, reverse)
 	}
 	results := core.Kernel(core.Apply{
@@ -356,7 +360,9 @@ func Int8ProductOp() *ir.Op {
 
 // Int8Product returns int8_matmul of operands that suit.
 func Int8Product(x, y, xZero, yZero *core.Tensor) *core.Tensor {
-	if core.InParts(&int8ProductOp, nil, x, y, xZero, yZero) {
+	if core.InParts(&int8ProductOp, nil, x, y, xZero, yZero) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.Int8ProductShape(x.Shape(), y.Shape(), xZero.Shape(), yZero.Shape()))
+	}) {
 		return Int8ProductParts(x, y, xZero, yZero)
 	}
 	return core.KernelOne(core.Apply{

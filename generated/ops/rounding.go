@@ -168,7 +168,9 @@ func FrexpBitsOp() *ir.Op {
 
 // FrexpBits is frexp by the bits of numbers.
 func FrexpBits(x *core.Tensor) (mantissa, exponent *core.Tensor) {
-	if core.InParts(&frexpBitsOp, nil, x) {
+	if core.InParts(&frexpBitsOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return shapes.TwiceShape(x.Shape())
+	}) {
 		return FrexpParts(x)
 	}
 	results := core.Kernel(core.Apply{

@@ -405,7 +405,9 @@ func CumulativeExtremeOp() *ir.Op {
 
 // CumulativeExtreme returns cummax of x, or cummin where smallest is true.
 func CumulativeExtreme(x *core.Tensor, dim int, smallest bool) (values, indices *core.Tensor) {
-	if core.InParts(&cumulativeExtremeOp, nil, x) {
+	if core.InParts(&cumulativeExtremeOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return shapes.SortShape(x.Shape(), dim)
+	}) {
 		return CumulativeExtremeParts(x, dim, smallest)
 	}
 	results := core.Kernel(core.Apply{

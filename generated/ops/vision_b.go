@@ -315,7 +315,9 @@ func SuppressedOp() *ir.Op {
 // Suppressed returns which boxes stay, as those that share with none before
 // them that stays more than limit of the area of both.
 func Suppressed(boxes *core.Tensor, limit float64) *core.Tensor {
-	if core.InParts(&suppressedOp, nil, boxes) {
+	if core.InParts(&suppressedOp, nil, boxes) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SuppressedShape(boxes.Shape()))
+	}) {
 		return SuppressedParts(boxes, limit)
 	}
 	return core.KernelOne(core.Apply{
@@ -394,7 +396,9 @@ func WeightedRowsOp() *ir.Op {
 // result is the sum over k of the rows that index [1 or batch, points, k]
 // names, times weight of its shape.
 func WeightedRows(x, index, weight *core.Tensor) *core.Tensor {
-	if core.InParts(&weightedRowsOp, nil, x, index, weight) {
+	if core.InParts(&weightedRowsOp, nil, x, index, weight) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.WeightedRowsShape(x.Shape(), index.Shape(), weight.Shape()))
+	}) {
 		return WeightedRowsParts(x, index, weight)
 	}
 	return core.KernelOne(core.Apply{
@@ -446,7 +450,9 @@ func WeightedRowsGradOp() *ir.Op {
 // WeightedRowsGrad returns the gradient of weighted_rows with respect to x,
 // which has so many rows, from the gradient g of its result.
 func WeightedRowsGrad(g, index, weight *core.Tensor, rows int) *core.Tensor {
-	if core.InParts(&weightedRowsGradOp, nil, g, index, weight) {
+	if core.InParts(&weightedRowsGradOp, nil, g, index, weight) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
+	}) {
 		return WeightedRowsGradParts(g, index, weight, rows)
 	}
 	return core.KernelOne(core.Apply{

@@ -47,6 +47,12 @@ func (p *application) kernelOne(dst *Tensor) (*Tensor, error) {
 	return outs[0], err
 }
 
+// Shaped reports whether a kernel's rule of shapes takes its operands.
+func Shaped(rule func() ([][]int, error)) bool {
+	_, err := rule()
+	return err == nil
+}
+
 // InParts reports whether op is left to the operator that stands for it: where the device
 // that the operands are on, or that a factory is to create on, has no code of op. Every
 // operator that has such a stand-in asks here, so that no composition looks at devices.

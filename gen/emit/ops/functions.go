@@ -129,9 +129,10 @@ func (f *goFile) plain(op *schema.Op) {
 }
 
 // inParts prints how an operator is computed by the one that stands for it, where the
-// device has no code of it:
+// device has no code of it. What a kernel's rule of shapes refuses is left to the kernel,
+// which says so, since its parts may take more:
 //
-//	if core.InParts(&<name>Op, <place or nil>, <operands>) {
+//	if core.InParts(&<name>Op, <place or nil>, <operands>) && core.Shaped(<shapes>) {
 //		return <Parts>(<args>)
 //	}
 func (f *goFile) inParts(op *schema.Op) []jen.Code {
@@ -145,7 +146,11 @@ func (f *goFile) inParts(op *schema.Op) []jen.Code {
 	for _, p := range op.Operands() {
 		args = append(args, jen.Id(unit.Local(p.Name)))
 	}
-	return []jen.Code{jen.If(gofile.CoreName("InParts").Call(args...)).Block(
+	cond := gofile.CoreName("InParts").Call(args...)
+	if rule := f.shapes(op); rule != nil {
+		cond = cond.Op("&&").Add(gofile.CoreName("Shaped").Call(rule))
+	}
+	return []jen.Code{jen.If(cond).Block(
 		jen.Return(jen.Qual(f.e.OpsOf(op.Fallback), f.e.funcName(op.Fallback)).Call(gofile.CoreArgs(op)...)))}
 }
 
