@@ -35,9 +35,7 @@ func RandintElementsOp() *ir.Op {
 
 // RandintElements returns randint of a high that is greater than low.
 func RandintElements(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	if core.InParts(&randintElementsOp, place) && core.Shaped(func() ([][]int, error) {
-		return [][]int{shape}, nil
-	}) {
+	if core.InParts(&randintElementsOp, place) {
 		return RandintFolded(shape, low, high, seed, offset, place)
 	}
 	return core.Elementwise(core.Apply{

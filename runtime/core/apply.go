@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/ir"
@@ -186,7 +187,7 @@ func Elementwise(a Apply, in ...*Tensor) *Tensor {
 		return t
 	}
 	if a.carries(in) {
-		return conveyedOne(a, in, func(a Apply) *Tensor { return Elementwise(a) })
+		return conveyedOne(a, slices.Clone(in), func(a Apply) *Tensor { return Elementwise(a) })
 	}
 	p := newApplication(&a)
 	p.a.In = append(p.ins[:0], in...)
@@ -205,7 +206,7 @@ func ElementwiseAll(a Apply, in ...*Tensor) []*Tensor {
 		in = a.In
 	}
 	if a.carries(in) && FirstError(in...) == nil {
-		return conveyed(a, in, func(a Apply) []*Tensor { return ElementwiseAll(a) })
+		return conveyed(a, slices.Clone(in), func(a Apply) []*Tensor { return ElementwiseAll(a) })
 	}
 	return all(&a, in, func(p *application, outs []*Tensor) error {
 		p.a.In = append(p.ins[:0], in...)

@@ -39,13 +39,13 @@ func NormPull(g code.GPU, c *ir.Call) error {
 			return err
 		}
 	}
-	if err := n.operand(g, out[0].Addr); err != nil {
-		return err
-	}
-	if c.Attrs[1].Int != 0 {
+	if c.Attrs[1].Int != 0 { // first: it asks for scratch
 		if err := n.columns(g, out[1].Addr, out[2].Addr); err != nil {
 			return err
 		}
+	}
+	if err := n.operand(g, out[0].Addr); err != nil {
+		return err
 	}
 	for i := range c.Out {
 		if err := out[i].finish(g); err != nil {

@@ -147,7 +147,7 @@ func (f *goFile) inParts(op *schema.Op) []jen.Code {
 		args = append(args, jen.Id(unit.Local(p.Name)))
 	}
 	cond := gofile.CoreName("InParts").Call(args...)
-	if rule := f.shapes(op); rule != nil {
+	if rule := f.shapes(op); rule != nil && op.Shape != nil {
 		cond = cond.Op("&&").Add(gofile.CoreName("Shaped").Call(rule))
 	}
 	return []jen.Code{jen.If(cond).Block(
