@@ -191,8 +191,7 @@ func (v *byteConvolution) unfold(i, lo, hi int, room unsafe.Pointer) {
 		run, runs, step = v.channels, v.kernel[1], v.dilation[1]
 	}
 	for w := lo; w < hi; w++ {
-		to := unsafe.Slice((*uint8)(room), v.at)
-		room = unsafe.Add(room, v.at)
+		to := unsafe.Slice((*uint8)(unsafe.Add(room, (w-lo)*v.at)), v.at)
 		row, column := w/v.out[1]*v.stride[0], w%v.out[1]*v.stride[1]
 		for k := range v.kernel[0] {
 			for r := range runs {
