@@ -244,7 +244,7 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 // either way. Where a pass fails, some parameters may have changed.
 func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
 	if d == nil || d.group == nil {
-		return tensor.Tensor{}, errUnmade
+		return tensor.Wrap(core.Failed(errUnmade)), errUnmade
 	}
 	part, ok := o.(optim.Partial)
 	r := d.reducer

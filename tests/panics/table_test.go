@@ -1316,6 +1316,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[onnx.UnsupportedError](),
 	reflect.TypeFor[optim.Adam](),
 	reflect.TypeFor[optim.Optimizer](),
+	reflect.TypeFor[optim.Partial](),
 	reflect.TypeFor[optim.Option](),
 	reflect.TypeFor[optim.Schedule](),
 	reflect.TypeFor[optim.Scheduler](),
