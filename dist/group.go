@@ -44,7 +44,7 @@ const (
 	Product = collective.Product
 	Min     = collective.Min
 	Max     = collective.Max
-	Average = collective.Average // of floating and complex dtypes
+	Average = collective.Average // of floating and complex dtypes; NCCL multiplies by 1/size, rounded, before it adds
 )
 
 // A Group is one rank's end of a process group: some ranks, each with a device, that

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"math/cmplx"
 	"os"
 	"strings"
 	"sync"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/dist"
@@ -41,10 +43,24 @@ func must(t testing.TB, err error) {
 	}
 }
 
-func equal(t testing.TB, what string, got, want any) {
+func equal(t testing.TB, what string, got, want any, opts ...cmp.Option) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", what, diff)
+	}
+}
+
+// averaged returns how averages over n ranks may differ whose parts have eps between 1 and
+// the next number: not at all, but for NCCL's. It multiplies every part by 1/n, which is
+// rounded where n is no power of two, before it adds them up.
+func averaged(dev device.Device, n int, eps float64) cmp.Option {
+	if dev.Kind != device.KindCUDA || n&(n-1) == 0 {
+		return cmp.Options{}
+	}
+	least := float64(n) * eps
+	return cmp.Options{
+		cmpopts.EquateApprox(least, 0),
+		cmp.Comparer(func(a, b complex128) bool { return cmplx.Abs(a-b) <= least*cmplx.Abs(b) }),
 	}
 }
 

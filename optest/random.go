@@ -207,7 +207,7 @@ func (c *randomCall) agree(got, want *core.Tensor, wide bool) error {
 	}
 	least := got.DType() // of what the operands were rounded to
 	for _, x := range c.operands {
-		if least.Differentiable() && x.dtype.Differentiable() && epsilon(x.dtype) > epsilon(least) {
+		if least.Differentiable() && x.dtype.Differentiable() && Epsilon(x.dtype) > Epsilon(least) {
 			least = x.dtype
 		}
 	}

@@ -64,7 +64,7 @@ func (r runner) specials(i int, dt ir.DType) []ir.Scalar {
 	case ir.CategoryFloat:
 		list := []float64{0, math.Copysign(0, -1), 1, -1, 0.5, 2, math.Inf(1), math.Inf(-1), math.NaN()}
 		if r.roundsOnce() {
-			list = append(list, -0.5, -2, tiny(dt), -tiny(dt), tiny(dt)/4, largest(dt), -largest(dt), 1+epsilon(dt))
+			list = append(list, -0.5, -2, tiny(dt), -tiny(dt), tiny(dt)/4, largest(dt), -largest(dt), 1+Epsilon(dt))
 		}
 		var out []ir.Scalar
 		for _, f := range list {

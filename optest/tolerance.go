@@ -21,8 +21,8 @@ const (
 	secondAbs    = 1e-4
 )
 
-// epsilon returns the distance from 1 to the next number of dtype d.
-func epsilon(d ir.DType) float64 {
+// Epsilon returns the distance from 1 to the next number of dtype d.
+func Epsilon(d ir.DType) float64 {
 	switch d.Real() {
 	case ir.Float16:
 		return 0x1p-10
@@ -114,10 +114,10 @@ func (b bound) differ(got, want ir.Scalar) error {
 func (b bound) unit(size float64) float64 {
 	size = max(size, b.scale, tiny(b.dtype))
 	if math.IsInf(size, 0) || math.IsNaN(size) {
-		return epsilon(b.dtype)
+		return Epsilon(b.dtype)
 	}
 	_, exp := math.Frexp(size)
-	return epsilon(b.dtype) * math.Ldexp(1, exp-1)
+	return Epsilon(b.dtype) * math.Ldexp(1, exp-1)
 }
 
 func (b bound) near(got, want, size float64) bool {
@@ -131,7 +131,7 @@ func (b bound) near(got, want, size float64) bool {
 		if math.IsInf(got, 0) {
 			finite = want
 		}
-		return math.Abs(finite) >= largest(b.dtype)*(1-epsilon(b.dtype)*(b.ulp+1)) && math.Signbit(got) == math.Signbit(want)
+		return math.Abs(finite) >= largest(b.dtype)*(1-Epsilon(b.dtype)*(b.ulp+1)) && math.Signbit(got) == math.Signbit(want)
 	}
 	return math.Abs(got-want) <= (b.ulp+0.5)*b.unit(size)+b.abs
 }
