@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -161,7 +160,28 @@ type File struct {
 	Text []byte
 }
 
-var include = regexp.MustCompile(`(?m)^[ \t]*#[ \t]*include[ \t]+"([^"]+)"`)
+// included returns the names of the files that a text includes by #include "name", which
+// stands alone on a line. A regular expression would be a package more in every program.
+func included(text []byte) (names []string) {
+	const blank = " \t"
+	for line := range strings.Lines(string(text)) {
+		rest, ok := strings.CutPrefix(strings.TrimLeft(line, blank), "#")
+		if !ok {
+			continue
+		}
+		if rest, ok = strings.CutPrefix(strings.TrimLeft(rest, blank), "include"); !ok {
+			continue
+		}
+		quoted := strings.TrimLeft(rest, blank)
+		if quoted == rest || !strings.HasPrefix(quoted, `"`) {
+			continue
+		}
+		if name, _, closed := strings.Cut(quoted[1:], `"`); closed && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
+}
 
 // Files returns <module>.cu of source and the headers that it includes, and they
 // include, in the order of their names. A header that source does not have is one
@@ -183,9 +203,7 @@ func Files(source fs.FS, module string) ([]File, error) {
 			return nil, fmt.Errorf("source of module %s: %w", module, err)
 		}
 		files = append(files, File{name, text})
-		for _, found := range include.FindAllSubmatch(text, -1) {
-			todo = append(todo, string(found[1]))
-		}
+		todo = append(todo, included(text)...)
 	}
 	slices.SortFunc(files, func(a, b File) int { return strings.Compare(a.Name, b.Name) })
 	return files, nil
