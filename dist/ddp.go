@@ -248,7 +248,7 @@ func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor
 	}
 	part, ok := o.(optim.Partial)
 	r := d.reducer
-	if !ok || loss == nil || d.unused || r.hold || r.change != nil || core.Recording() {
+	if !ok || part.Whole() != o || loss == nil || d.unused || r.hold || r.change != nil || core.Recording() {
 		return optim.Minimize(o, loss)
 	}
 	return tensor.ScopeValue(func() (tensor.Tensor, error) {

@@ -25,6 +25,10 @@ func TestMinimize(t *testing.T) {
 			return optim.NewSGD(p, 0.1, optim.Momentum(0.9))
 		}},
 		{"Adam", []dist.Option{dist.BucketBytes(100)}, func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01) }},
+		{"a step of its own", []dist.Option{dist.BucketBytes(100)}, func(p []*nn.Parameter) (optim.Optimizer, error) {
+			o, err := optim.NewSGD(p, 0.1)
+			return clipping{o}, err
+		}},
 		{"finding unused", []dist.Option{dist.FindUnused()}, func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, 0.1) }},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,6 +49,16 @@ func TestMinimize(t *testing.T) {
 			}
 		})
 	}
+}
+
+// clipping clips gradients in its step, which it does not make in parts as what it embeds can.
+type clipping struct{ *optim.SGD }
+
+func (c clipping) Step() error {
+	if _, err := optim.ClipGradNorm(c.Parameters(), 1e-3); err != nil {
+		return err
+	}
+	return c.SGD.Step()
 }
 
 // minimized returns the parameters after steps of training, by the model's Minimize or by that of

@@ -78,6 +78,9 @@ func (a *Adam) StepOf(some []*nn.Parameter) error {
 	return a.stepOf(a, some)
 }
 
+// Whole returns a.
+func (a *Adam) Whole() Optimizer { return a }
+
 // ZeroGrad removes the parameters' gradients.
 func (a *Adam) ZeroGrad() error { return given(a).base.ZeroGrad() }
 

@@ -76,6 +76,9 @@ type Optimizer interface {
 // package can.
 type Partial interface {
 	Optimizer
+	// Whole returns the optimizer of whose Step this is a part. A type that embeds one and has a
+	// Step of its own is another, whose steps are not made in parts.
+	Whole() Optimizer
 	// StepOf is Step for those of the optimizer's parameters that are among some.
 	StepOf(some []*nn.Parameter) error
 }

@@ -64,6 +64,9 @@ func (s *SGD) StepOf(some []*nn.Parameter) error {
 	return s.stepOf(s, some)
 }
 
+// Whole returns s.
+func (s *SGD) Whole() Optimizer { return s }
+
 // ZeroGrad removes the parameters' gradients.
 func (s *SGD) ZeroGrad() error { return given(s).base.ZeroGrad() }
 
