@@ -97,7 +97,11 @@ func (c *call) byteConvolution(at window, groups, x, xZero, w, wZero int) (y ten
 	pads, first, want := make([]int, d), make([]int, d), make([]int, d)
 	for i := range d {
 		before, behind, stride := win.pads[i], win.pads[d+i], win.strides[i]
-		want[i] = (q.Size(2+i)+before+behind-win.span(i))/stride + 1
+		more := q.Size(2+i) + before + behind - win.span(i)
+		if more < 0 {
+			return y, false, fmt.Errorf("a window of %d elements does not fit %d with padding %d and %d", win.span(i), q.Size(2+i), before, behind)
+		}
+		want[i] = more/stride + 1
 		for pads[i] = before; pads[i] < behind; pads[i] += stride {
 			first[i]++
 		}

@@ -64,10 +64,11 @@ func (b *base) stepOf(r rule, some []*nn.Parameter) error {
 
 // collect sorts those of some parameters that have a gradient into groups.
 func (b *base) collect(r rule, some []*nn.Parameter) error {
+	all := slices.Equal(some, b.params)
 	for k, p := range some {
 		i := k
-		if len(some) != len(b.params) || b.params[k] != p {
-			if i = slices.Index(b.params, p); i < 0 {
+		if !all {
+			if i = slices.Index(b.params, p); i < 0 || slices.Contains(some[:k], p) {
 				continue
 			}
 		}

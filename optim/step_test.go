@@ -136,6 +136,33 @@ func TestSharedElements(t *testing.T) {
 	}
 }
 
+// TestStepOf makes a step of parameters that are given twice, or in another order, or are not
+// the optimizer's: each changes once.
+func TestStepOf(t *testing.T) {
+	of := func(v float64) *nn.Parameter { return nn.NewParameter(tensor.From([]float64{v})) }
+	for _, order := range [][]int{{0, 0}, {1, 1}, {1, 0}, {0, 1, 0}, {3, 2, 1}} {
+		params := []*nn.Parameter{of(1), of(2), of(3)}
+		opt, err := optim.NewSGD(params[:2], 0.5)
+		must(t, err)
+		withGradients(t, params)
+		want, some := []float64{1, 2, 3}, []*nn.Parameter{}
+		for _, i := range order {
+			if i < 2 {
+				want[i] = float64(i) + 0.5
+			}
+			some = append(some, append(params, nil)[i])
+		}
+		must(t, opt.StepOf(some))
+		var got []float64
+		for _, p := range params {
+			got = append(got, values(t, p.Tensor)...)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("a step of %v (-want +got):\n%s", order, diff)
+		}
+	}
+}
+
 // TestComplexStep makes a step of a parameter that has no operator for all.
 func TestComplexStep(t *testing.T) {
 	p := nn.NewParameter(tensor.From([]complex128{1 + 2i}))

@@ -115,9 +115,11 @@ func (v *byteConvolution) run() {
 		v.chunk = min(v.chunk, max(8, (v.images*v.groups*v.windows+2*procs-1)/(2*procs)))
 	}
 	v.chunks = (v.windows + v.chunk - 1) / v.chunk
-	pool.For(v.images*v.groups*v.in[0], max(1, moveWork/max(1, v.in[1]*v.channels)), v.layOut)
-	if v.padding != [2]int{} {
-		pool.For(v.images*v.groups, 1, v.pad)
+	if v.channels > 0 {
+		pool.For(v.images*v.groups*v.in[0], max(1, moveWork/max(1, v.in[1]*v.channels)), v.layOut)
+		if v.padding != [2]int{} {
+			pool.For(v.images*v.groups, 1, v.pad)
+		}
 	}
 	pool.For(v.images*v.groups*v.chunks, max(1, 4*mulWork/max(1, v.chunk*v.at*v.outs)), v.tasks)
 }

@@ -90,22 +90,18 @@ func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir
 	return l
 }
 
-// multiply quantizes the outputs h, as float32, and multiplies them with the weight.
+// multiply quantizes the outputs h, as float32, and multiplies them with the weight. Where
+// these have no finite scale, one of them is NaN or infinite, say, it is NaN for all.
 func (l *byteLayer[T]) multiply(h []T) {
-	var low, high T
-	for _, v := range h {
-		if v < low {
-			low = v
+	low, scale := spanOf(h)
+	if scale-scale != 0 {
+		l.least = 0
+		for i := range l.by {
+			l.by[i] = T(math.NaN())
 		}
-		if v > high {
-			high = v
-		}
+		return
 	}
-	scale := (float32(high) - float32(low)) / 255
-	if scale == 0 {
-		scale = 1
-	}
-	l.least = nearest(-float32(low) / scale)
+	l.least = nearest(-low / scale)
 	row := l.weight.Row()
 	for b := range l.batch {
 		to := l.bytes[b*row : (b+1)*row]
@@ -119,6 +115,26 @@ func (l *byteLayer[T]) multiply(h []T) {
 	}
 	sums := gemm.Matrix{Ptr: unsafe.Pointer(&l.sums[0]), Row: 4 * l.width, Col: 1}
 	l.weight.Mul(l.batch, unsafe.Pointer(&l.bytes[0]), row, sums, nil)
+}
+
+// spanOf returns the smallest of the outputs h, or 0, and the scale of their bytes.
+func spanOf[T float](h []T) (least, scale float32) {
+	var low, high T
+	for _, v := range h {
+		if v < low {
+			low = v
+		}
+		if v > high {
+			high = v
+		}
+		if v != v {
+			return 0, float32(math.NaN())
+		}
+	}
+	if scale = (float32(high) - float32(low)) / 255; scale == 0 {
+		scale = 1
+	}
+	return float32(low), scale
 }
 
 // nearest returns the integer nearest to x, the even one of two, which is smaller than 2^22:
