@@ -331,8 +331,10 @@ func (e *engine) follow(n *Node) error {
 
 // differentiate adds what the gradients of n's results are by n's operands to the operands'.
 func (e *engine) differentiate(n *Node, dys []*Tensor) error {
-	if len(dys) == 1 && e.keepPart(n, dys[0]) {
-		return nil
+	if len(dys) == 1 {
+		if kept, err := e.keepPart(n, dys[0]); kept || err != nil {
+			return err
+		}
 	}
 	return e.pull(n, dys)
 }
@@ -514,9 +516,7 @@ func (e *engine) abandon() {
 		releaseAll(dys)
 	}
 	for _, all := range e.parts {
-		for _, p := range all.list {
-			p.dy.Release()
-		}
+		all.release()
 	}
 	for _, g := range e.leaves {
 		g.Release()

@@ -10,13 +10,16 @@ import (
 
 // Gradients of parts of one tensor, from one place on along an axis, which its users took
 // with views, are kept until all are there. Where they make up the tensor they are put side by
-// side; otherwise each is padded with zeros and added, as the views' gradients say.
+// side; otherwise each is padded with zeros and added, as the views' gradients say. What is kept
+// has no more elements than the tensor: parts that have more overlap.
 
 // parts are the gradients of parts of one result of a node. All were taken along one axis.
 type parts struct {
-	dim  int
-	bare bool // without that axis
-	list []piece
+	dim     int
+	bare    bool // without that axis
+	list    []piece
+	places  int  // that those of the list have
+	overlap bool // there are parts of the same places, and none are kept
 }
 
 // A piece is the gradient of what a view's node took, in a handle that the engine holds.
@@ -60,17 +63,17 @@ func partOf(n *Node) (dim int, bare bool, p piece, ok bool) {
 
 // keepPart keeps the gradient dy of n's result for joinParts, if n takes a part of what
 // another node made, and reports whether it did.
-func (e *engine) keepPart(n *Node, dy *Tensor) bool {
+func (e *engine) keepPart(n *Node, dy *Tensor) (kept bool, err error) {
 	if e.o.CreateGraph || e.o.Ops == nil || e.o.Ops.Cat == nil || dy == nil || len(n.in) == 0 {
-		return false
+		return false, nil
 	}
 	s := n.in[0].state
 	if s == nil || s.node == nil || !e.wants(s) || dy.dev != n.in[0].dev || dy.dtype != n.in[0].dtype {
-		return false
+		return false, nil
 	}
 	dim, bare, p, ok := partOf(n)
 	if !ok {
-		return false
+		return false, nil
 	}
 	key := partsKey{s.node, s.index}
 	all := e.parts[key]
@@ -82,12 +85,16 @@ func (e *engine) keepPart(n *Node, dy *Tensor) bool {
 		all = &parts{dim: dim, bare: bare}
 		e.parts[key] = all
 	case all.dim != dim || all.bare != bare:
-		return false
+		return false, nil
+	}
+	if all.places += p.length; all.overlap || all.places > n.in[0].layout.Shape[dim] {
+		all.overlap = true
+		return false, e.pad(all)
 	}
 	p.dy = e.hold(dy)
 	all.list = append(all.list, p)
 	e.await(s.node)
-	return true
+	return true, nil
 }
 
 // joinParts adds the gradients that were kept of parts of n's results to those of the results.
@@ -100,9 +107,7 @@ func (e *engine) joinParts(n *Node) error {
 		}
 		delete(e.parts, key)
 		err := e.join(all, n.out[i].layout.Shape)
-		for _, p := range all.list {
-			p.dy.Release()
-		}
+		all.release()
 		if err != nil {
 			return err
 		}
@@ -110,15 +115,31 @@ func (e *engine) joinParts(n *Node) error {
 	return nil
 }
 
+// pad adds each part to the gradient of what it is a part of, padded with zeros: one after
+// another, since each is as large as the whole then.
+func (e *engine) pad(all *parts) error {
+	for _, p := range all.list {
+		if err := e.pull(p.node, []*Tensor{p.dy}); err != nil {
+			return err
+		}
+		e.scope.empty()
+	}
+	all.release()
+	return nil
+}
+
+// release drops what is kept.
+func (p *parts) release() {
+	for _, q := range p.list {
+		q.dy.Release()
+	}
+	p.list = nil
+}
+
 // join adds parts to the gradient of what they are parts of, which has a shape.
 func (e *engine) join(all *parts, shape []int) error {
 	if len(all.list) < 2 || !all.whole(shape[all.dim]) {
-		for _, p := range all.list {
-			if err := e.pull(p.node, []*Tensor{p.dy}); err != nil {
-				return err
-			}
-		}
-		return nil
+		return e.pad(all)
 	}
 	slices.SortFunc(all.list, byStart)
 	var dys []*Tensor

@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // divisions cut a tensor of shape [5, 2] into parts.
@@ -67,6 +68,33 @@ func TestGradientsOfPartsOnce(t *testing.T) {
 		must(t, err)
 		if n := d.Counters(0).Launches - before; n > 1 {
 			t.Errorf("%s: %d launches for the gradient of %d parts, want 1", name, n, len(parts))
+		}
+	}
+}
+
+// TestGradientsOfPartsMemory: gradients of parts that do not make up a tensor, or that overlap,
+// are padded one after another, and many need no more memory than some.
+func TestGradientsOfPartsMemory(t *testing.T) {
+	withSimulated(t, sim.Config{Devices: 1})
+	const rows, columns, size = 40, 100, 40 * 100 * 4
+	dev := device.Sim(0)
+	for name, part := range map[string]func(x T, i int) T{
+		"rows":    func(x T, i int) T { return x.Select(0, i) },
+		"windows": func(x T, i int) T { return x.Narrow(0, i, rows/2) },
+	} {
+		x := tensor.Ones([]int{rows, columns}, tensor.On(dev)).RequireGrad()
+		whole := x.MulScalar(2)
+		var parts, given []T
+		for i := range rows / 2 {
+			p := part(whole, i).MulScalar(float64(i))
+			parts, given = append(parts, p), append(given, tensor.OnesLike(p))
+		}
+		before := allocated(dev)
+		memory.ResetPeak(dev)
+		_, err := tensor.Gradients(parts, []T{x}, tensor.WithGradient(given...))
+		must(t, err)
+		if most := memory.StatsOf(dev).RequestedBytes.All.Peak - before; most > 5*size {
+			t.Errorf("%s: the pass needed %d bytes, of a tensor of %d", name, most, size)
 		}
 	}
 }
