@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"strings"
@@ -8,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
@@ -226,6 +228,39 @@ func testPenalty(t *testing.T) {
 	for _, o := range []compile.Option{compile.Captures(), compile.Recompute(), compile.CallByCall(), compile.Background()} {
 		if d := cmp.Diff(want, train(o), finely); d != "" {
 			t.Error(d)
+		}
+	}
+}
+
+// TestHigherGraphs: gradients of gradients are given in one piece, and so they are where the
+// program was made in the background.
+func TestHigherGraphs(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1})
+	device.Install(drv)
+	defer device.Install(simulated)
+	for _, opts := range [][]compile.Option{nil, {compile.Background()}} {
+		f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return x[0].Square().Mul(x[0]).Tanh(), nil }, opts...)
+		pass := func() {
+			x := tensor.Full([]int{8}, 0.5, tensor.On(device.Sim(0))).RequireGrad()
+			y, err := f.Call(x)
+			must(t, err)
+			g, err := tensor.Gradients([]tensor.Tensor{y.Sum()}, []tensor.Tensor{x}, tensor.CreateGraph())
+			must(t, err)
+			must(t, g[0].Sum().Backward())
+		}
+		pass()
+		must(t, f.Wait(context.Background()))
+		for range 4 {
+			pass()
+		}
+		before := drv.Counters(0).GraphLaunches
+		pass()
+		if n := drv.Counters(0).GraphLaunches - before; n != 3 {
+			t.Errorf("with %d options: %d graphs are launched for the function, its gradient and that of this", len(opts), n)
+		}
+		f.Close()
+		if n := drv.Counters(0).LiveGraphs; n != 0 {
+			t.Errorf("%d graphs are left", n)
 		}
 	}
 }

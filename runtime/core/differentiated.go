@@ -51,6 +51,8 @@ type gradientsOf struct {
 	closed bool
 }
 
+func newGradientsOf() *gradientsOf { return &gradientsOf{all: map[string]*Differentiated{}} }
+
 // RecordDifferentiated is Record for a function whose results gradients flow through.
 func RecordDifferentiated(args []*Tensor, o RecordOptions, f func(args []*Tensor) ([]*Tensor, error), grads GradientsOf) (*Differentiated, error) {
 	d := &Differentiated{f: f, grads: grads, args: describe(args)}
@@ -60,7 +62,7 @@ func RecordDifferentiated(args []*Tensor, o RecordOptions, f func(args []*Tensor
 // record records the function. Args are those of one that was given.
 func (d *Differentiated) record(args []*Tensor, o RecordOptions) error {
 	d.op = &ir.Op{Name: "compiled", In: []ir.Operand{{Name: "x", Variadic: true}}, Switch: -1}
-	d.higher = &gradientsOf{all: map[string]*Differentiated{}}
+	d.higher = newGradientsOf()
 	s := &splitter{d: d, args: args}
 	list, f := d.args, d.f
 	if d.of != nil {
@@ -105,6 +107,7 @@ func (d *Differentiated) saved() {
 // Finish is that of both programs. Passes of runs that were before go on with theirs.
 func (d *Differentiated) Finish() (*Differentiated, error) {
 	done := *d
+	done.higher = newGradientsOf() // those of d are closed with it
 	var err error
 	if done.Recorded, err = d.Recorded.Finish(); err != nil {
 		return nil, err
