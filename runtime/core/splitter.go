@@ -354,12 +354,15 @@ func (r *recorder) placed(again []int) []step {
 }
 
 // delayed moves the first n steps, which are done again, to right before those that read them,
-// where each is the only one that writes what it writes.
+// where each is the only one that writes what it writes, and none behind them writes what they
+// read.
 func delayed(steps []step, n int) []step {
-	writers := map[int]int{}
+	writers := map[int]int{} // those behind count as several
 	for i := range steps {
 		for _, o := range steps[i].Out {
-			writers[o.Buffer]++
+			if writers[o.Buffer]++; i >= n {
+				writers[o.Buffer]++
+			}
 		}
 	}
 	for i := range n {
