@@ -73,8 +73,7 @@ type Optimizer interface {
 }
 
 // A Partial is an optimizer that can make a step of some of its parameters, as those of this
-// package can. What embeds one and has a Step of its own has a StepOf of its own, too: callers
-// use either.
+// package can.
 type Partial interface {
 	Optimizer
 	// Whole returns the optimizer of whose Step this is a part. A type that embeds one and has a
