@@ -3,7 +3,9 @@ package optim_test
 import (
 	"fmt"
 	"runtime"
+	"runtime/debug"
 	"testing"
+	"time"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
@@ -48,7 +50,8 @@ func TestScopeHoldsBytes(t *testing.T) {
 	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
 			l := newLearner(t, device.Sim(0), 16, make)
-			runtime.GC() // of what earlier tests left, so that it goes back before this one counts
+			settle()
+			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else goes back meanwhile
 			var held []string
 			for range 6 {
 				must(t, tensor.Scope(l.step))
@@ -63,6 +66,19 @@ func TestScopeHoldsBytes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// settle waits until what earlier tests left has gone back: behind the collector, by a
+// goroutine.
+func settle() {
+	for quiet := 0; quiet < 5; quiet++ {
+		held := simulated.Counters(0).LiveAllocs
+		runtime.GC()
+		time.Sleep(5 * time.Millisecond)
+		if simulated.Counters(0).LiveAllocs != held {
+			quiet = -1
+		}
 	}
 }
 
