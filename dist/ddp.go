@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -271,8 +270,12 @@ func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor
 
 // others returns those of params that are not trained by d.
 func (d *DistributedDataParallel) others(params []*nn.Parameter) (out []*nn.Parameter) {
+	own := make(map[*nn.Parameter]bool, len(d.params))
+	for _, p := range d.params {
+		own[p] = true
+	}
 	for _, p := range params {
-		if !slices.Contains(d.params, p) {
+		if !own[p] {
 			out = append(out, p)
 		}
 	}

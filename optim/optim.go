@@ -93,6 +93,7 @@ type base struct {
 	kind   string // prefixes the names in State
 	names  []string
 	params []*nn.Parameter
+	places map[*nn.Parameter]int // in params, from the first step of some of them on
 	rate   float64
 	states []paramState // by parameter
 	groups []*group     // of steps so far, of which the first used are this step's

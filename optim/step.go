@@ -62,15 +62,33 @@ func (b *base) stepOf(r rule, some []*nn.Parameter) error {
 	})
 }
 
+// placeOf returns where a parameter first stands in b.params, and whether it does.
+func (b *base) placeOf(p *nn.Parameter) (int, bool) {
+	if b.places == nil {
+		b.places = make(map[*nn.Parameter]int, len(b.params))
+		for i := len(b.params) - 1; i >= 0; i-- {
+			b.places[b.params[i]] = i
+		}
+	}
+	i, known := b.places[p]
+	return i, known
+}
+
 // collect sorts those of some parameters that have a gradient into groups.
 func (b *base) collect(r rule, some []*nn.Parameter) error {
 	all := slices.Equal(some, b.params)
+	var seen map[int]bool
+	if !all {
+		seen = make(map[int]bool, len(some))
+	}
 	for k, p := range some {
 		i := k
 		if !all {
-			if i = slices.Index(b.params, p); i < 0 || slices.Contains(some[:k], p) {
+			at, known := b.placeOf(p)
+			if !known || seen[at] {
 				continue
 			}
+			i, seen[at] = at, true
 		}
 		h := p.Handle()
 		grad := h.Grad()
