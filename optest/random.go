@@ -19,9 +19,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// hang is how long a random call may take before it counts as one that never returns.
-const hang = 5 * time.Minute
-
 // readable is how many elements of a result are compared: each takes some 50 bytes then.
 const readable = 1 << 20
 
@@ -30,8 +27,9 @@ const readable = 1 << 20
 // samples' and others, at the edges of what is accepted and beyond. No call panics, none
 // hangs; the CPU refuses what the reference refuses; operands are as they were, all of what
 // their storage holds; forms that write give the bits of the plain form and nothing else, or
-// fail and leave everything alone. A seed makes the same calls in every run.
-func RunRandom(t *testing.T, table []Operator, seed uint64, first, n int) {
+// fail and leave everything alone. A seed makes the same calls in every run. A call that has
+// not returned after hang counts as one that never does.
+func RunRandom(t *testing.T, table []Operator, seed uint64, first, n int, hang time.Duration) {
 	setTF32(t, false)
 	exactHalves(t)
 	before, _ := device.DriverOf(device.KindSim)

@@ -9,6 +9,7 @@ import (
 	_ "github.com/sinter-go/sinter/backend/all"
 	"github.com/sinter-go/sinter/generated/opcases"
 	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 var (
@@ -25,5 +26,5 @@ func TestCalls(t *testing.T) {
 	if testing.Short() {
 		*calls = min(*calls, 2000)
 	}
-	optest.RunRandom(t, opcases.Cases, *seed, *first, *calls)
+	optest.RunRandom(t, opcases.Cases, *seed, *first, *calls, patience.Left(t))
 }
