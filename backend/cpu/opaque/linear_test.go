@@ -58,3 +58,21 @@ func TestMatMulBiasShape(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 }
+
+// Matrices in x whose rows are equally far apart are one of many rows, in whatever order axes are.
+func TestEvenRows(t *testing.T) {
+	for _, c := range []struct {
+		shape, strides []int
+		row            int
+		even           bool
+	}{
+		{[]int{4, 5, 3}, []int{15, 3, 1}, 3, true}, {[]int{4, 5, 3}, []int{3, 12, 1}, 0, false}, {[]int{20, 1, 3}, []int{1, 60, 20}, 1, true},
+		{[]int{1, 20, 3}, []int{7, 1, 20}, 1, true}, {[]int{1, 1, 3}, []int{7, 9, 1}, 0, true}, {[]int{2, 4, 3}, []int{0, 0, 1}, 0, true},
+		{[]int{2, 4, 3}, []int{0, 3, 1}, 0, false}, {[]int{2, 4, 3}, []int{3, 0, 1}, 0, false}, {[]int{2, 1, 4, 3}, []int{-12, 5, -3, 1}, -3, true},
+	} {
+		row, even := evenRows(ir.View{Shape: c.shape, Strides: c.strides})
+		if row != c.row || even != c.even {
+			t.Errorf("%v with strides %v: %d, %v", c.shape, c.strides, row, even)
+		}
+	}
+}

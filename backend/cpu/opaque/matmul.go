@@ -247,15 +247,36 @@ func (f *factors) set(x, y, z ir.View) {
 		f.m, f.a.Row = x.Shape[rx-2], x.Strides[rx-2]
 	}
 	f.c = gemm.Matrix{Ptr: z.Ptr, Row: f.n, Col: 1}
+	if lead == 0 {
+		return
+	}
+	row, even := evenRows(x)
 	switch {
-	case lead == 0:
-	case leadY == 0 && x.IsContiguous(): // one product of many rows
-		f.m, f.a.Row = ir.NumElements(x.Shape[:rx-1]), f.k
+	case leadY == 0 && even: // one product of many rows
+		f.m, f.a.Row = ir.NumElements(x.Shape[:rx-1]), row
 	default:
 		f.batch = z.Shape[:lead]
 		f.as = ir.ExpandStrides(x.Shape[:leadX], x.Strides[:leadX], f.batch)
 		f.bs = ir.ExpandStrides(y.Shape[:leadY], y.Strides[:leadY], f.batch)
 	}
+}
+
+// evenRows returns how far apart the rows of all matrices in x lie, and whether that is
+// the same from each to the next.
+func evenRows(x ir.View) (row int, even bool) {
+	n := 1 // of the rows that were looked at
+	for a := len(x.Shape) - 2; a >= 0; a-- {
+		switch {
+		case x.Shape[a] == 1:
+			continue
+		case n == 1:
+			row = x.Strides[a]
+		case x.Strides[a] != n*row:
+			return 0, false
+		}
+		n *= x.Shape[a]
+	}
+	return row, true
 }
 
 // each computes the products of a batch: several at once, or one after the other
