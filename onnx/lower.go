@@ -97,7 +97,7 @@ var elementwise = map[string]lowering{
 	"Abs": unary(tensor.Abs), "Acos": unary(tensor.Acos), "Acosh": unary(tensor.Acosh), "Asin": unary(tensor.Asin), "Asinh": unary(tensor.Asinh),
 	"Atan": unary(tensor.Atan), "Atanh": unary(tensor.Atanh), "Ceil": unary(tensor.Ceil), "Cos": unary(tensor.Cos), "Cosh": unary(tensor.Cosh),
 	"Erf": unary(tensor.Erf), "Exp": unary(tensor.Exp), "Floor": unary(tensor.Floor), "Log": unary(tensor.Log), "Neg": unary(tensor.Neg),
-	"Reciprocal": unary(tensor.Reciprocal), "Relu": unary(tensor.ReLU), "Round": unary(tensor.Round), "Sigmoid": unary(tensor.Sigmoid),
+	"Reciprocal": unary(tensor.Reciprocal), "Relu": unary(tensor.ReLU), "Round": unary(tensor.Round), "Sigmoid": unary(sigmoid),
 	"Sign": unary(tensor.Sign), "Sin": unary(tensor.Sin), "Sinh": unary(tensor.Sinh), "Softsign": unary(tensor.Softsign), "Sqrt": unary(tensor.Sqrt),
 	"Tan": unary(tensor.Tan), "Tanh": unary(tensor.Tanh), "IsNaN": unary(tensor.IsNaN), "HardSwish": unary(tensor.Hardswish), "Mish": unary(tensor.Mish),
 	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
@@ -174,10 +174,41 @@ var elementwise = map[string]lowering{
 	"Dropout":  {make: dropout},
 	"Swish": with(func(n *node, x tensor.Tensor) tensor.Tensor {
 		if a := n.float("alpha"); a != 1 {
-			return x.Mul(x.MulScalar(a).Sigmoid())
+			return x.Mul(sigmoid(x.MulScalar(a)))
 		}
-		return x.SiLU()
+		return silu(x)
 	}),
+}
+
+// Numbers below the smallest normal float32 take processors a hundred times as long, where they
+// are made and wherever they are read. Those that fall off like e^x are computed of what is at
+// least so much.
+const (
+	leastSigmoid = -87 // where it is 1.6e-38, nearly the smallest
+	leastSiLU    = -60 // where it is -5.3e-25, so that sums of products with it stay above that, too
+)
+
+func sigmoid(x tensor.Tensor) tensor.Tensor { return raised(x, leastSigmoid).Sigmoid() }
+
+func silu(x tensor.Tensor) tensor.Tensor { return raised(x, leastSiLU).SiLU() }
+
+func raised(x tensor.Tensor, least float64) tensor.Tensor {
+	if x.DType() == tensor.Float32 {
+		return x.ClampMinScalar(least)
+	}
+	return x
+}
+
+// raisedInPlace is f, which writes over its operand, of what is at least so much.
+func raisedInPlace(f func(x tensor.Tensor) error, least float64) func(x tensor.Tensor) error {
+	return func(x tensor.Tensor) error {
+		if x.DType() == tensor.Float32 {
+			if err := x.ClampMinScalarInPlace(least); err != nil {
+				return err
+			}
+		}
+		return f(x)
+	}
 }
 
 // with is an operator of one operand and attributes.
@@ -270,6 +301,9 @@ func clip(n *node) kernel {
 
 // dropout leaves its operand as it is, unless it is asked to train.
 func dropout(n *node) kernel {
+	if n.trains() {
+		n.refuse("dropout while training")
+	}
 	return func(c *call) error {
 		ratio := 0.5
 		if n.spec.Since < 12 {
@@ -299,6 +333,22 @@ func dropout(n *node) kernel {
 		}
 		return nil
 	}
+}
+
+// trains reports whether a dropout is known to train, and not by a ratio of 0.
+func (n *node) trains() bool {
+	number := func(i int, missing float64) float64 {
+		if i >= len(n.in) || n.in[i] < 0 {
+			return missing
+		}
+		if v := n.graph.known[n.in[i]]; v != nil && v.form == formTensor && v.t.NumElements() == 1 {
+			if x, err := item(v.t); err == nil {
+				return x
+			}
+		}
+		return 0 // not known
+	}
+	return number(2, 0) != 0 && number(1, 0.5) != 0
 }
 
 // cast converts to a type of elements.

@@ -190,7 +190,12 @@ func layerOfBytes(n *node) kernel {
 			if reverse {
 				last = 0
 			}
-			y, cells := tensor.Int8LSTM(gates, state(layerFirst), state(layerCell), r, c.t(layerStateScale).Select(0, way), rZero, tensor.Reverse(reverse))
+			h, cell := state(layerFirst), state(layerCell)
+			if x.Size(0) == 0 {
+				ys, hs, cs = append(ys, tensor.Zeros([]int{0, x.Size(1), width}, tensor.On(c.dev))), append(hs, h), append(cs, cell)
+				continue
+			}
+			y, cells := tensor.Int8LSTM(gates, h, cell, r, c.t(layerStateScale).Select(0, way), rZero, tensor.Reverse(reverse))
 			if err := y.Err(); err != nil {
 				return err
 			}

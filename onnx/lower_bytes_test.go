@@ -1,11 +1,14 @@
 package onnx
 
 import (
+	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -64,5 +67,52 @@ func TestByteConvolution(t *testing.T) {
 	}
 	if taken < 100 || refused == 0 {
 		t.Errorf("%d taken, %d refused", taken, refused)
+	}
+}
+
+// A layer over no steps has the state that it is given.
+func TestNoSteps(t *testing.T) {
+	tried := 0
+	for _, c := range packedCases(t, "testdata/contrib.tar.zst") {
+		file, err := format.ReadModel(c.files["model.onnx"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := file.Graph.Nodes[0]; n.Operator != "DynamicQuantizeLSTM" || n.Inputs[layerLengths] != "" || n.Inputs[layerFirst] == "" {
+			continue
+		}
+		tried++
+		x := file.Graph.Inputs[0].Type
+		x.Axes[0].Extent = 0
+		b := &builder{file: file, device: device.CPU, opsets: map[string]int{}, functions: map[functionKey]*format.Function{}, nodes: map[string]int{}}
+		m, err := b.model()
+		if err != nil {
+			t.Fatalf("%s: %v", c.name, err)
+		}
+		inputs := map[string]*value{"x0": {t: tensor.Zeros([]int{0, int(x.Axes[1].Extent), int(x.Axes[2].Extent)}), elem: format.Float}}
+		for i, in := range file.Graph.Inputs[1:] {
+			v, err := stored(c.files[fmt.Sprintf("test_data_set_0/input_%d.pb", i+1)], Value{}, in.Type)
+			if err != nil {
+				t.Fatal(err)
+			}
+			inputs[in.Name] = lent(v)
+		}
+		out, err := m.run(context.Background(), inputs, nil)
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		n := file.Graph.Nodes[0]
+		if y := out[n.Outputs[0]].t; y.Rank() != 4 || y.Size(0) != 0 {
+			t.Errorf("%s: outputs %v", c.name, y.Shape())
+		}
+		for i, state := range []int{layerFirst, layerCell} {
+			if err := agree(out[n.Outputs[1+i]], inputs[n.Inputs[state]], 0, 0); err != nil {
+				t.Errorf("%s: state %d: %v", c.name, i, err)
+			}
+		}
+	}
+	if tried == 0 {
+		t.Error("no layers")
 	}
 }

@@ -93,7 +93,7 @@ var microsoft = map[string]lowering{
 		return c.put(0, tensor.GELU(x, tensor.ApproximateTanh))
 	}),
 	"QuickGelu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
-		return x.Mul(x.MulScalar(n.float("alpha")).Sigmoid())
+		return x.Mul(sigmoid(x.MulScalar(n.float("alpha"))))
 	}),
 	"SkipLayerNormalization": {make: func(n *node) kernel {
 		eps := n.float("epsilon")

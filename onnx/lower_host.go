@@ -17,9 +17,14 @@ var hosted = map[string]lowering{
 	"Unique":            {make: unique},
 	"BitCast": {make: func(n *node) kernel {
 		to := n.elem("to")
+		unlike := func(from format.Elem) bool {
+			return from.Bits() != to.Bits() || from.Bits() < 8 || isSmall(from) || isSmall(to)
+		}
+		if from := n.elems[0]; from != 0 && unlike(from) {
+			n.refuse("the bits of %s as %s", from, to)
+		}
 		return func(c *call) error {
-			from := c.elem(0)
-			if from.Bits() != to.Bits() || from.Bits() < 8 || isSmall(from) || isSmall(to) {
+			if from := c.elem(0); unlike(from) {
 				return fmt.Errorf("%w: the bits of %s as %s", ErrUnsupported, from, to)
 			}
 			x := c.t(0)
@@ -36,6 +41,7 @@ var hosted = map[string]lowering{
 // before: numbers for their elements are put in order on the host.
 func unique(n *node) kernel {
 	sorted, along := n.flag("sorted"), n.given("axis")
+	n.lacks(0, tensor.DType.IsComplex)
 	return func(c *call) error {
 		x, a := c.t(0), 0
 		if !along {

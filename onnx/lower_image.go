@@ -30,8 +30,11 @@ var images = map[string]lowering{
 		case "reflection":
 			beyond = tensor.PaddingModeReflection
 		}
+		n.lacks(0, func(dt tensor.DType) bool { return !dt.IsFloat() })
 		return func(c *call) error {
-			return c.put(0, tensor.GridSample(c.t(0), c.t(1), how, beyond, tensor.AlignCorners(align)))
+			x, grid := c.t(0), c.t(1)
+			dt := wider(x.DType(), grid.DType())
+			return c.put(0, tensor.GridSample(x.ToType(dt), grid.ToType(dt), how, beyond, tensor.AlignCorners(align)).ToType(x.DType()))
 		}
 	}},
 	"AffineGrid": {make: func(n *node) kernel {
@@ -108,6 +111,17 @@ func align(n *node) kernel {
 	}
 }
 
+// wider returns a dtype that holds the numbers of two of floats.
+func wider(a, b tensor.DType) tensor.DType {
+	switch {
+	case a == b || a.Size() > b.Size():
+		return a
+	case a.Size() < b.Size():
+		return b
+	}
+	return tensor.Float32 // of the two of 16 bits
+}
+
 // resizes are the interpolations and the coordinates by their names in the standard.
 var (
 	resizeModes = map[string]tensor.ResizeMode{
@@ -125,6 +139,9 @@ var (
 
 func resize(n *node) kernel {
 	mode := resizeModes[n.oneOf("mode", slices.Sorted(maps.Keys(resizeModes))...)]
+	if mode != tensor.ResizeModeNearest {
+		n.lacks(0, tensor.DType.IsComplex)
+	}
 	coordinates, nearest := "asymmetric", "floor"
 	var opts []tensor.Option
 	if n.spec.Name == "Resize" && n.spec.Since >= 11 {

@@ -227,43 +227,44 @@ func gatherND(c *call, batch int) error {
 	return c.put(0, x.Reshape(b*span, product(rest)).IndexSelect(0, at).Reshape(out...))
 }
 
-// reduceOf returns the reduction of a scatter.
-func reduceOf(n *node) (reduce tensor.Reduce, on bool) {
-	if _, ok := n.spec.Attribute("reduction"); !ok {
-		return 0, false
+// A scattering puts elements of src at places along an axis of x.
+type scattering func(x tensor.Tensor, axis int, index, src tensor.Tensor) tensor.Tensor
+
+// scatteringOf returns what a scatter does with what is there.
+func scatteringOf(n *node) scattering {
+	reduction := "none"
+	if _, ok := n.spec.Attribute("reduction"); ok {
+		reduction = n.oneOf("reduction", "none", "add", "mul", "max", "min")
 	}
-	switch n.oneOf("reduction", "none", "add", "mul", "max", "min") {
-	case "add":
-		return tensor.ReduceSum, true
-	case "mul":
-		return tensor.ReduceProd, true
-	case "max":
-		return tensor.ReduceAmax, true
-	case "min":
-		return tensor.ReduceAmin, true
+	if reduction == "none" {
+		return tensor.Tensor.Scatter
 	}
-	return 0, false
+	n.lacks(0, tensor.DType.IsComplex)
+	reduce := map[string]tensor.Reduce{"add": tensor.ReduceSum, "mul": tensor.ReduceProd, "max": tensor.ReduceAmax, "min": tensor.ReduceAmin}[reduction]
+	return func(x tensor.Tensor, axis int, index, src tensor.Tensor) tensor.Tensor {
+		dt := x.DType()
+		if dt == tensor.Uint64 && reduction == "mul" { // whose bits are those of signed integers
+			x, src = x.ToType(tensor.Int64), src.ToType(tensor.Int64)
+		}
+		return x.ScatterReduce(axis, index, src, reduce).ToType(dt)
+	}
 }
 
 func scatterElements(n *node) kernel {
 	at := n.int("axis")
-	reduce, on := reduceOf(n)
+	scatter := scatteringOf(n)
 	return func(c *call) error {
 		x := c.t(0)
 		a, err := axis(at, x.Rank())
 		if err != nil {
 			return err
 		}
-		index := positive(c.t(1), x.Size(a))
-		if on {
-			return c.put(0, x.ScatterReduce(a, index, c.t(2), reduce))
-		}
-		return c.put(0, x.Scatter(a, index, c.t(2)))
+		return c.put(0, scatter(x, a, positive(c.t(1), x.Size(a)), c.t(2)))
 	}
 }
 
 func scatterND(n *node) kernel {
-	reduce, on := reduceOf(n)
+	scatter := scatteringOf(n)
 	return func(c *call) error {
 		x, index, src := c.t(0), c.t(1), c.t(2)
 		xs, is := x.Shape(), index.Shape()
@@ -273,10 +274,6 @@ func scatterND(n *node) kernel {
 		k := is[len(is)-1]
 		rest := product(xs[k:])
 		rows := flat(index, xs).Reshape(-1, 1).Expand(product(is[:len(is)-1]), rest).Contiguous()
-		flatX, flatSrc := x.Reshape(product(xs[:k]), rest), src.Reshape(-1, rest)
-		if on {
-			return c.put(0, flatX.ScatterReduce(0, rows, flatSrc, reduce).Reshape(xs...))
-		}
-		return c.put(0, flatX.Scatter(0, rows, flatSrc).Reshape(xs...))
+		return c.put(0, scatter(x.Reshape(product(xs[:k]), rest), 0, rows, src.Reshape(-1, rest)).Reshape(xs...))
 	}
 }

@@ -35,7 +35,7 @@ func causal(n *node) kernel {
 		}
 		y := tensor.Conv1d(all, weight, opts...)
 		if active {
-			y = y.SiLU()
+			y = silu(y)
 		}
 		if err := c.put(0, y); err != nil {
 			return err

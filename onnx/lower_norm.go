@@ -278,7 +278,7 @@ func recurrent(n *node, gates int, names ...string) kernel {
 		if batchFirst {
 			x = x.Transpose(0, 1)
 		}
-		if r.bytes {
+		if r.bytes && x.Size(0) > 0 {
 			x = asBytes(x)
 		}
 		steps, batch, width := x.Size(0), x.Size(1), c.t(2).Size(2)

@@ -13,14 +13,10 @@ var quantization = map[string]lowering{
 	"QuantizeLinear":        {make: quantize},
 	"DequantizeLinear":      {make: dequantize},
 	"DynamicQuantizeLinear": plain(dynamicQuantize),
-	"QLinearMatMul": plain(func(c *call) error {
-		if y, ok := c.byteProduct(0, 2, 3, 5); ok && c.t(1).NumElements() == 1 {
-			return requantize(c, y, c.t(1).Reshape().ToType(tensor.Float32).Mul(fit(c.t(4), 2, -1).ToType(tensor.Float32)), 6)
-		}
-		x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
-		scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
-		return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
-	}),
+	"QLinearMatMul": {make: func(n *node) kernel {
+		n.lacks(7, func(dt tensor.DType) bool { return !dt.IsInt() }) // the result, of 8 bits
+		return linearMatMul
+	}},
 	"QLinearConv": {make: func(n *node) kernel {
 		conv := integerConvolution(n, 2, 3, 5)
 		return func(c *call) error {
@@ -44,6 +40,16 @@ var quantization = map[string]lowering{
 			return c.as(0, y, format.Int32)
 		}
 	}},
+}
+
+// linearMatMul multiplies matrices of bytes to one of bytes.
+func linearMatMul(c *call) error {
+	if y, ok := c.byteProduct(0, 2, 3, 5); ok && c.t(1).NumElements() == 1 {
+		return requantize(c, y, c.t(1).Reshape().ToType(tensor.Float32).Mul(fit(c.t(4), 2, -1).ToType(tensor.Float32)), 6)
+	}
+	x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
+	scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
+	return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
 }
 
 // integerConvolution returns what convolves the integers of operand 0 with those of weight,

@@ -194,7 +194,7 @@ func attention(n *node) kernel {
 		if err := c.put(3, raw); err != nil {
 			return err
 		}
-		y := p.MatMul(v)
+		y := p.MatMul(v.ToType(p.DType()))
 		if flat {
 			y = y.Transpose(1, 2).Flatten(tensor.Start(2), tensor.End(3))
 		}

@@ -34,6 +34,7 @@ var windows = map[string]lowering{
 // fold adds windows up where they overlap: the gradient of taking them.
 func fold(n *node) kernel {
 	w0 := window{strides: n.ints("strides"), dilations: n.ints("dilations"), pads: n.ints("pads")}
+	n.lacks(0, func(dt tensor.DType) bool { return dt == tensor.Bool })
 	return func(c *call) error {
 		image, err := c.ints(1)
 		if err != nil {

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 	"github.com/sinter-go/sinter/onnx/internal/standard"
 )
@@ -31,6 +32,13 @@ type node struct {
 func (n *node) refuse(format string, args ...any) {
 	if n.reason == "" {
 		n.reason = fmt.Sprintf(format, args...)
+	}
+}
+
+// lacks refuses operand i where it is known to be of a dtype for which there is no code.
+func (n *node) lacks(i int, without func(dt tensor.DType) bool) {
+	if i < len(n.elems) && n.elems[i] != 0 && without(carriers[n.elems[i]]) {
+		n.refuse("input %q is %s", n.spec.Inputs[i].Name, n.elems[i])
 	}
 }
 

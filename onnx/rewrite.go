@@ -178,7 +178,7 @@ type mapping struct {
 
 var (
 	hardswish = &mapping{of: tensor.Hardswish, in: tensor.Tensor.HardswishInPlace}
-	silu      = &mapping{of: tensor.SiLU, in: tensor.Tensor.SiLUInPlace}
+	swish     = &mapping{of: silu, in: raisedInPlace(tensor.Tensor.SiLUInPlace, leastSiLU)}
 	gelu      = &mapping{of: func(x tensor.Tensor) tensor.Tensor { return tensor.GELU(x) }, in: func(x tensor.Tensor) error { return x.GELUInPlace() }}
 	geluTanh  = &mapping{
 		of: func(x tensor.Tensor) tensor.Tensor { return tensor.GELU(x, tensor.ApproximateTanh) },
@@ -206,7 +206,7 @@ func (r *rewriter) activate(i int) {
 func (r *rewriter) activation(p *factoring, x, y int) *mapping {
 	if i := r.only(y, "Sigmoid"); i >= 0 && p.times == 1 && r.g.steps[i].in[0] == x {
 		p.steps = append(p.steps, i)
-		return silu
+		return swish
 	}
 	if i := r.only(y, "HardSigmoid"); i >= 0 && p.times == 1 && r.g.steps[i].in[0] == x {
 		p.steps = append(p.steps, i)

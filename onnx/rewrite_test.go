@@ -131,3 +131,32 @@ func TestRewrite(t *testing.T) {
 		})
 	}
 }
+
+// What falls off like e^x has no numbers that processors are slow with, and none far from the truth.
+func TestNothingSubnormal(t *testing.T) {
+	list := []float32{float32(math.NaN()), float32(math.Inf(-1)), float32(math.Inf(1)), -math.MaxFloat32}
+	for x := float32(-120); x < 120; x += 0.125 {
+		list = append(list, x)
+	}
+	x := map[string]tensor.Tensor{"x": tensor.From(list, len(list)/2, 2)}
+	for _, nodes := range []string{"Sigmoid: x -> y", "Sigmoid: x -> a; Mul: x a -> y"} {
+		out, err := rewritten(t, nodes, false).Run(context.Background(), x)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := tensor.Data[float32](out["y"])
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, v := range list {
+			want := 1 / (1 + math.Exp(-float64(v)))
+			if strings.Contains(nodes, "Mul") && v > -1e9 {
+				want *= float64(v)
+			}
+			y := float64(got[i])
+			if y != 0 && math.Abs(y) < 0x1p-126 || !(math.Abs(y-want) <= 1e-24+1e-5*math.Abs(want)) && !(math.IsNaN(want) && math.IsNaN(y)) && y != want {
+				t.Errorf("%s of %g is %g, want %g", nodes, v, y, want)
+			}
+		}
+	}
+}

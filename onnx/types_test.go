@@ -1,0 +1,135 @@
+package onnx
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/onnx/internal/format"
+	"github.com/sinter-go/sinter/onnx/internal/standard"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// TestTypes gives the operands of each operator every type that the standard allows, which
+// node tests do not: what is not there is refused by Load, and what Load takes runs.
+func TestTypes(t *testing.T) {
+	operators, tried := map[string]string{}, 0
+	for _, c := range nodeCases(t) {
+		if strings.Contains(c.name, "_expanded") || !strings.Contains(c.name, *only) {
+			continue
+		}
+		operator := c.operator(t, operators)
+		for variable, allowed := range c.variables(t) {
+			for e := range carriers {
+				if !contains(allowed, e) {
+					continue
+				}
+				tried++
+				if err := c.withType(variable, e); err != nil && !errors.Is(err, ErrUnsupported) {
+					t.Errorf("%s: %s, %s is %s: %v", c.name, operator, variable, e, err)
+				}
+			}
+		}
+	}
+	if *only == "" && tried < 5000 {
+		t.Errorf("%d types of operands", tried)
+	}
+}
+
+// variables returns the types that stand for operands of the only node of a test, and those
+// that each may be.
+func (c nodeCase) variables(t *testing.T) map[string][]string {
+	file, err := format.ReadModel(c.files["model.onnx"])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(file.Graph.Nodes) != 1 {
+		return nil
+	}
+	return specOf(file).Types
+}
+
+// specOf returns the operator of a model's only node.
+func specOf(file *format.Model) *standard.Operator {
+	n := file.Graph.Nodes[0]
+	for _, o := range file.Opsets {
+		if domain(o.Domain) == domain(n.Domain) {
+			if spec, _ := standard.Find(domain(n.Domain), n.Operator, int(o.Version)); spec != nil {
+				return spec
+			}
+		}
+	}
+	return &standard.Operator{}
+}
+
+// withType loads and runs the test with operands of another type. What is refused is so by
+// Load; else the error says so.
+func (c nodeCase) withType(variable string, e format.Elem) error {
+	file, err := format.ReadModel(c.files["model.onnx"])
+	if err != nil {
+		return err
+	}
+	spec, changed := specOf(file), map[string]bool{}
+	for i, name := range file.Graph.Nodes[0].Inputs {
+		if f, ok := formal(spec.Inputs, i); ok && f.Type == variable {
+			changed[name] = true
+		}
+	}
+	for _, in := range file.Graph.Inputs {
+		if changed[in.Name] {
+			retype(in.Type, e)
+		}
+	}
+	b := &builder{file: file, device: device.CPU, opsets: map[string]int{}, functions: map[functionKey]*format.Function{}, nodes: map[string]int{}}
+	m, err := b.model()
+	if err != nil {
+		return err
+	}
+	return tensor.Scope(func() error {
+		inputs := map[string]*value{}
+		for i, in := range file.Graph.Inputs {
+			raw, ok := c.files[fmt.Sprintf("test_data_set_0/input_%d.pb", i)]
+			if !ok {
+				continue
+			}
+			original, err := format.ReadModel(c.files["model.onnx"])
+			if err != nil {
+				return err
+			}
+			v, err := stored(raw, Value{}, original.Graph.Inputs[i].Type)
+			if err != nil {
+				return nil // of a type that tensors do not have
+			}
+			if changed[in.Name] {
+				converted(v, e)
+			}
+			inputs[in.Name] = lent(v)
+		}
+		_, err := m.run(context.Background(), inputs, nil)
+		if trains := "dropout while training"; err != nil && !strings.Contains(err.Error(), trains) { // values decide that
+			return fmt.Errorf("refused by Run, not by Load: %s", err)
+		}
+		return nil
+	})
+}
+
+// retype sets the type of the elements of a tensor, or of what is made of tensors.
+func retype(t *format.Type, e format.Elem) {
+	for t.Of != nil {
+		t = t.Of
+	}
+	t.Elem = e
+}
+
+// converted gives a value elements of another type.
+func converted(v *value, e format.Elem) {
+	for _, x := range v.list {
+		converted(x, e)
+	}
+	if v.elem = e; v.form == formTensor {
+		v.t = v.t.ToType(carriers[e])
+	}
+}
