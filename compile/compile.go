@@ -71,7 +71,7 @@ type Compiled[T Results] struct {
 	o     settings
 	err   error
 
-	tracing sync.Mutex // one goroutine records at a time
+	tracing turn
 
 	mu      sync.Mutex
 	plans   map[signature][]*plan // by signature, the latest used last
@@ -139,6 +139,7 @@ func newCompiled[T Results](f func(x ...tensor.Tensor) (T, error), opts []Option
 	}
 	if f != nil {
 		c.name = "compiled " + runtime.FuncForPC(reflect.ValueOf(f).Pointer()).Name()
+		c.tracing.name = c.name
 	}
 	return c
 }
@@ -170,10 +171,11 @@ func (c *Compiled[T]) Call(x ...tensor.Tensor) (out T, err error) {
 }
 
 // Prepare records the function for such arguments, unless it is recorded, and runs
-// nothing.
+// nothing. In a function that is recorded itself it does nothing: calls there are part of
+// that one's program.
 func (c *Compiled[T]) Prepare(x ...tensor.Tensor) error {
 	args, err := c.arguments(x)
-	if err != nil {
+	if err != nil || core.Recording() {
 		return err
 	}
 	cut, err := c.o.pad.widen(args, c.grads)
@@ -323,21 +325,28 @@ func (c *Compiled[T]) find(args []*core.Tensor) (*plan, error) {
 	if p != nil {
 		return p, nil
 	}
-	c.tracing.Lock()
-	defer c.tracing.Unlock()
-	c.mu.Lock()
-	p = c.fits(key, args) // of a goroutine that was quicker
-	c.mu.Unlock()
-	if p != nil {
-		return p, nil
-	}
-	start := time.Now()
-	if p, err = c.trace(key, args); err != nil {
+	err = c.tracing.take(func() error {
+		c.mu.Lock()
+		p = c.fits(key, args) // of a goroutine that was quicker
+		c.mu.Unlock()
+		if p != nil {
+			return nil
+		}
+		start := time.Now()
+		if p, err = c.trace(key, args); err != nil {
+			return err
+		}
+		c.mu.Lock()
+		often := c.enter(p, time.Since(start))
+		c.mu.Unlock()
+		if often != nil {
+			often()
+		}
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("compile: %w", err)
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.enter(p, time.Since(start))
 	return p, nil
 }
 
@@ -364,8 +373,9 @@ func (c *Compiled[T]) fits(key signature, args []*core.Tensor) *plan {
 }
 
 // enter keeps a program, and drops the one that was not used for longest where there are
-// too many. The caller holds c.mu.
-func (c *Compiled[T]) enter(p *plan, took time.Duration) {
+// too many. The caller holds c.mu, and calls what is returned when it does not any more: it
+// says that there are many recordings, to whoever listens, who may ask for Stats.
+func (c *Compiled[T]) enter(p *plan, took time.Duration) (often func()) {
 	c.uses++
 	p.used, c.last = c.uses, p
 	c.plans[p.key] = append(c.plans[p.key], p)
@@ -387,9 +397,13 @@ func (c *Compiled[T]) enter(p *plan, took time.Duration) {
 		p.ready = make(chan struct{})
 		go c.finish(p)
 	}
-	if len(c.traces) > manyTraces && !c.logged {
-		c.logged = true
-		slog.Warn("sinter: a compiled function is recorded again and again", "times in a minute", len(c.traces), "latest change", c.changed)
+	if len(c.traces) <= manyTraces || c.logged {
+		return nil
+	}
+	c.logged = true
+	times, what := len(c.traces), c.changed
+	return func() {
+		slog.Warn("sinter: a compiled function is recorded again and again", "times in a minute", times, "latest change", what)
 	}
 }
 
@@ -449,7 +463,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	}
 	memory := take(c.o.state)
 	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Relaxed: c.o.relaxed,
-		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams, Turn: &c.tracing}
+		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams, Turn: c.tracing.take}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
 		out, err := c.f(wrap(args)...)
 		if err != nil {

@@ -51,11 +51,11 @@ func inProgram(t *testing.T, o optest.Operator, whole bool, ran, graphs *atomic.
 			t.Errorf("%s: recording: %v", o.Op.Name, err)
 			return want
 		}
+		defer rec.Close() // the collector does not know how much memory of a device it holds
 		ran.Add(1)
 		runs := 1
 		if _, why := rec.Graph(); why == "" && whole {
 			runs = 3 // of which the second and the third are a graph's
-			defer rec.Close()
 			graphs.Add(1)
 		}
 		for run := 0; run < runs && err == nil; run++ {
@@ -69,7 +69,7 @@ func inProgram(t *testing.T, o optest.Operator, whole bool, ran, graphs *atomic.
 				err = same(got[i], want[i])
 			}
 			for _, y := range got {
-				y.Release() // the collector does not know how much memory of a device it holds
+				y.Release()
 			}
 			if _, why := rec.Graph(); err == nil && why != "" && runs > 1 {
 				err = fmt.Errorf("given call by call: %s", why)

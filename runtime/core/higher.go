@@ -24,20 +24,27 @@ func (d *Differentiated) gradient(g *Grad) (*Differentiated, error) {
 	if n := d.higher.find(key); n != nil {
 		return n, nil
 	}
-	if turn := d.options.Turn; turn != nil {
-		turn.Lock()
-		defer turn.Unlock()
+	turn := d.options.Turn
+	if turn == nil {
+		turn = func(record func() error) error { return record() }
 	}
-	if n := d.higher.find(key); n != nil { // of a goroutine that was quicker
-		return n, nil
-	}
-	n := &Differentiated{of: d, grads: d.grads, args: args}
-	o := d.options
-	o.Later, o.State = false, d.declared()
-	if err := n.record(nil, o); err != nil {
+	var n *Differentiated
+	err := turn(func() error {
+		if n = d.higher.find(key); n != nil { // of a goroutine that was quicker
+			return nil
+		}
+		n = &Differentiated{of: d, grads: d.grads, args: args}
+		o := d.options
+		o.Later, o.State = false, d.declared()
+		if err := n.record(nil, o); err != nil {
+			return err
+		}
+		d.higher.enter(key, n)
+		return nil
+	})
+	if err != nil {
 		return nil, fmt.Errorf("the gradient of a gradient: %w", err)
 	}
-	d.higher.enter(key, n)
 	return n, nil
 }
 

@@ -15,7 +15,7 @@ type record struct {
 	next   atomic.Pointer[record] // in the bucket; written under the bucket's lock
 	open   int                    // scopes the goroutine is in
 	values []any                  // by key; nil where it holds none
-	room   [12]any                // for values; some more than there are keys, so that these fit
+	room   [16]any                // for values; some more than there are keys, so that these fit
 }
 
 // A bucket chains the records of goroutines whose identities share a hash.

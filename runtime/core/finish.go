@@ -1,0 +1,270 @@
+package core
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/sinter-go/sinter/ir/fusion"
+	"github.com/sinter-go/sinter/ir/program"
+)
+
+// result returns the place of a tensor that outlives a run.
+func (r *recorder) result(t *Tensor) (*recordedResult, error) {
+	res := &recordedResult{layout: t.layout, dev: t.dev, dtype: t.dtype, view: t.view, wrapped: t.wrapped}
+	var err error
+	switch i, ok := r.known[t.storage]; {
+	case ok:
+		res.buffer = i
+	case t.storage.bytes == 0:
+		res.buffer = -1
+	default:
+		res.buffer, err = r.external(t)
+	}
+	if err == nil && res.buffer >= 0 && r.buffers[res.buffer].Kind == program.Temporary {
+		r.buffers[res.buffer].Kind = program.Result
+	}
+	return res, err
+}
+
+// finish makes a program of what was recorded.
+func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
+	r.awaitAll()
+	rec := &Recorded{guards: r.guards, tape: *r.tape.Clone()}
+	var places []program.Ref
+	for _, t := range outs {
+		res, err := r.result(t)
+		if err != nil {
+			return nil, r.fail(fmt.Errorf("result: %w", err))
+		}
+		rec.results = append(rec.results, *res)
+		if res.buffer >= 0 {
+			places = append(places, program.Ref{Buffer: res.buffer})
+		}
+	}
+	if err := r.finishGrads(rec, args); err != nil {
+		return nil, err
+	}
+	for s, i := range r.known {
+		b := &r.buffers[i]
+		b.moved = s.version.Load() - b.version
+		if b.Kind == program.State {
+			rec.state = append(rec.state, i)
+			b.grad = b.handle.grad
+		}
+	}
+	rec.Program = r.value(places)
+	if err := rec.Program.Verify(); err != nil {
+		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
+	}
+	rec.places = places
+	if rec.late = r.later; rec.late {
+		rec.Fused = &Fused{Before: rec.Program}
+	} else if err := r.fused(rec); err != nil {
+		return nil, err
+	}
+	r.ordered(rec)
+	r.settled(rec)
+	return rec, nil
+}
+
+// ordered gives the steps another order, where that needs less memory, and temporaries their
+// places.
+func (r *recorder) ordered(rec *Recorded) {
+	p := rec.Program
+	a := p.Arrange(func(i int) bool {
+		return fusion.Pinned(p, i, func(i int) string { return refused(&r.program[i]) })
+	}, r.spread())
+	order := a.Order
+	rec.Program, rec.Layout, rec.streams = a.Program, a.Layout, a.Streams
+	if order == nil {
+		return
+	}
+	steps := make([]step, len(order))
+	for i, from := range order {
+		steps[i] = r.program[from]
+	}
+	for i := range steps {
+		steps[i].Step = rec.Program.Steps[i]
+	}
+	r.program, rec.Moved = steps, true
+}
+
+// spread returns how many streams the steps are given to: several only where an accelerator
+// does all of them, as a graph.
+func (r *recorder) spread() int {
+	if slices.ContainsFunc(r.program, func(s step) bool { return s.Action != program.Effect && !s.dev.Accelerator() }) {
+		return 1
+	}
+	return max(1, r.streams)
+}
+
+// fused makes one step of several.
+func (r *recorder) fused(rec *Recorded) error {
+	before, recorded := rec.Program, len(r.program)
+	var direct []FusedRegion
+	if r.recorded == nil {
+		r.recorded = r.program
+	}
+	if !r.unfused {
+		if err := r.hoist(before); err != nil {
+			return err
+		}
+		if len(r.program) < recorded {
+			rec.Program = r.value(slices.Clone(rec.places))
+		}
+		direct = r.direct(rec.Program)
+		if len(direct) > 0 {
+			rec.Program = r.value(slices.Clone(rec.places))
+		}
+	}
+	if r.recompute {
+		rec.Again = r.again(rec)
+	}
+	rec.Fused = r.fuse(rec.Program)
+	rec.Fused.Direct = direct
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded || rec.Again > 0 {
+		rec.Program = r.value(slices.Clone(rec.places))
+		if err := rec.Program.Verify(); err != nil {
+			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))
+		}
+		if b := rec.Program.ReadsEarlier(before); b >= 0 {
+			return r.fail(fmt.Errorf("%w: fused: internal error: buffer %d is read before it is written", ErrUnrecordable, b))
+		}
+	}
+	return nil
+}
+
+// again has cheap values be computed again, and returns how many.
+func (r *recorder) again(rec *Recorded) int {
+	p := rec.Program
+	a := p.Again(func(i int) bool { return refused(&r.program[i]) != "" }, r.spread())
+	if a == nil {
+		return 0
+	}
+	steps := make([]step, len(a.Steps))
+	for i, from := range a.Steps {
+		steps[i] = r.program[from]
+		steps[i].Step = a.Program.Steps[i]
+	}
+	for i, of := range a.Buffers {
+		b := recordedBuffer{Buffer: a.Program.Buffers[len(p.Buffers)+i], dev: r.buffers[of].dev, drv: r.buffers[of].drv}
+		r.buffers = append(r.buffers, b)
+	}
+	r.program, rec.Program = steps, a.Program
+	return len(a.Buffers)
+}
+
+// settled gives the program its steps and buffers, and these their places.
+func (r *recorder) settled(rec *Recorded) {
+	rec.steps, rec.buffers = r.program, r.buffers
+	if r.scratch != nil {
+		rec.buffers = slices.Clone(r.buffers)
+	}
+	for i := range rec.steps {
+		s := &rec.steps[i]
+		if s.Action == program.Exchange {
+			rec.exchanges = append(rec.exchanges, s.exchange)
+		}
+		if s.effect != nil || s.numbers != nil {
+			rec.hosted = append(rec.hosted, i)
+		}
+	}
+	for i := range rec.buffers {
+		switch rec.buffers[i].Kind {
+		case program.Temporary:
+			continue
+		case program.Argument:
+			rec.arguments = append(rec.arguments, i)
+		}
+		rec.outer = append(rec.outer, i)
+	}
+	rec.written = make([]bool, len(r.buffers))
+	for i := range rec.steps {
+		for _, o := range rec.steps[i].Out {
+			rec.written[o.Buffer] = true
+		}
+	}
+	for i := range rec.steps {
+		rec.steps[i].keeps = rec.keeping(&rec.steps[i])
+	}
+	rec.place()
+}
+
+// Finish returns the program with the code that Later put off, or the program itself where
+// nothing was. Runs may go on meanwhile.
+func (rec *Recorded) Finish() (*Recorded, error) {
+	if !rec.late {
+		return rec, nil
+	}
+	rec.Lines() // nobody writes to the program from now on
+	done := &Recorded{Program: rec.Program, results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
+		caller: rec.caller, places: rec.places}
+	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), recompute: rec.options.Recompute, streams: rec.options.spread()}
+	if err := r.fused(done); err != nil {
+		return nil, err
+	}
+	r.ordered(done)
+	r.settled(done)
+	done.capturable(rec.options)
+	return done, nil
+}
+
+// value returns what was recorded as a value.
+func (r *recorder) value(places []program.Ref) *program.Program {
+	buffers, steps := make([]program.Buffer, len(r.buffers)), make([]program.Step, len(r.program))
+	for i := range buffers {
+		if buffers[i] = r.buffers[i].Buffer; buffers[i].Released < 0 {
+			buffers[i].Released = len(steps)
+		}
+	}
+	for i := range steps {
+		steps[i] = r.program[i].Step
+	}
+	return program.New(buffers, steps, places)
+}
+
+// finishGrads notes what became of gradients, and puts back those that were there.
+func (r *recorder) finishGrads(rec *Recorded, args []*Tensor) error {
+	for _, s := range r.gradOrder {
+		g := recordedGrad{state: s, slot: *r.grads[s], arg: -1}
+		for i, a := range args {
+			if a != nil && a.grad == s {
+				g.arg = i
+				if at := slices.IndexFunc(r.buffers, func(b recordedBuffer) bool { return b.grad == s }); at >= 0 {
+					r.buffers[at].arg = i
+				}
+			}
+		}
+		if t := g.slot.before; g.slot.read && t != nil {
+			g.before = t.layout
+		}
+		s.mu.Lock()
+		now := s.grad
+		s.mu.Unlock()
+		if g.slot.written && now != nil {
+			res, err := r.result(now)
+			if err != nil {
+				return r.fail(fmt.Errorf("gradient: %w", err))
+			}
+			g.after = res
+		}
+		g.slot.before = nil
+		if g.slot.read && g.before.Shape != nil {
+			g.slot.before = r.grads[s].before
+		}
+		rec.grads = append(rec.grads, g)
+	}
+	return nil
+}
+
+// place finds the blocks of the layout.
+func (rec *Recorded) place() {
+	for i := range rec.buffers {
+		b := &rec.buffers[i]
+		bytes := rec.Layout.Blocks[b.Device]
+		if rec.Layout.Offsets[i] < 0 || slices.ContainsFunc(rec.blocks, func(d deviceBlock) bool { return d.dev == b.dev }) {
+			continue
+		}
+		rec.blocks = append(rec.blocks, deviceBlock{dev: b.dev, drv: b.drv, bytes: bytes})
+	}
+}
