@@ -65,6 +65,8 @@ type Op struct {
 	Ordered bool
 	// Special: numbers for one operand of an element-wise operator that make it another one.
 	Special []Special
+	// Require: what attributes must be; all of it is to be met.
+	Require []Requirement
 
 	kernels atomic.Pointer[[]atomic.Pointer[Kernel]] // by variant and dtype; made as they are asked for
 }

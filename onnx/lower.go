@@ -6,7 +6,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
@@ -120,7 +122,7 @@ var elementwise = map[string]lowering{
 		}
 	}},
 	"Elu":  with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.ELU(x, tensor.Alpha(n.float("alpha"))) }),
-	"Celu": with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.CELU(x, tensor.Alpha(n.float("alpha"))) }),
+	"Celu": accepting(ops.CELUOp(), "alpha", "alpha", with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.CELU(x, tensor.Alpha(n.float("alpha"))) })),
 	"LeakyRelu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
 		return tensor.LeakyReLU(x, tensor.NegativeSlope(n.float("alpha")))
 	}),
@@ -214,6 +216,19 @@ func raisedInPlace(f func(x tensor.Tensor) error, least float64) func(x tensor.T
 // with is an operator of one operand and attributes.
 func with(f func(n *node, x tensor.Tensor) tensor.Tensor) lowering {
 	return lowering{make: func(n *node) kernel { return func(c *call) error { return c.put(0, f(n, c.t(0))) } }}
+}
+
+// accepting is the lowering l by op, an argument of which is an attribute: what op does not
+// accept there is refused when the model is loaded.
+func accepting(op *ir.Op, argument, attribute string, l lowering) lowering {
+	lower := l.make
+	l.make = func(n *node) kernel {
+		if err := op.AcceptsOne(argument, ir.FloatValue(n.float(attribute))); err != nil {
+			n.refuse("attribute %q: %v", attribute, err)
+		}
+		return lower(n)
+	}
+	return l
 }
 
 // folded is an operator of any number of operands.

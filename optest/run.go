@@ -83,6 +83,7 @@ func Check(o *Operator, dev device.Device, opts ...Option) (errs []error) {
 	}{
 		{"case", r.cases, false}, {"values", r.values, false}, {"positions", r.positions, false},
 		{"gradient", r.gradients, true}, {"16 bits", r.halves, true}, {"dtypes", r.refusals, false},
+		{"arguments", r.requirements, false},
 	} {
 		if part.reference && r.noReference {
 			continue

@@ -177,6 +177,7 @@ func (l *loader) cased(e *entry, n *yaml.Node) {
 			c.In = append(c.In, s)
 		}
 		c.Args = args
+		l.meets(e.op, item, "the case's arguments", args)
 		c.In, c.Want = c.In[:len(operands)], c.In[len(operands):]
 		if good {
 			e.op.Test.Cases = append(e.op.Test.Cases, c)
@@ -251,6 +252,7 @@ func (l *loader) sample(e *entry, n *yaml.Node) {
 			l.errorf(l.pos(n), "sample: argument %q has no value", p.Name)
 		}
 	}
+	l.meets(e.op, n, "the sample's arguments", s.Args)
 	if f, ok := keys["values"]; ok {
 		s.Values = l.values(e.op, f.val)
 	}

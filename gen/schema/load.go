@@ -199,7 +199,7 @@ func (l *loader) cuts(n *yaml.Node) (names []string) {
 }
 
 // entryKeys are the keys of an operator's entry.
-var entryKeys = []string{"op", "go", "doc", "result", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "parts", "code", "special", "grad", "tags", "test", "bench"}
+var entryKeys = []string{"op", "go", "doc", "result", "dtypes", "differs", "promote", "shape", "expr", "reduce", "scan", "view", "compose", "kernel", "parts", "code", "require", "special", "grad", "tags", "test", "bench"}
 
 // declare reads the signature of an entry, so that others can refer to it.
 func (l *loader) declare(g *Group, n *yaml.Node) {
@@ -256,7 +256,7 @@ func (l *loader) operators() {
 		l.spec.Ops = append(l.spec.Ops, e.op)
 	}
 	slices.SortFunc(l.spec.Ops, func(a, b *Op) int { return strings.Compare(a.Name, b.Name) })
-	for _, step := range []func(*entry){l.describe, l.body, l.parts, l.special, l.grad, l.test, l.bench} {
+	for _, step := range []func(*entry){l.describe, l.require, l.body, l.parts, l.special, l.grad, l.test, l.bench} {
 		for _, e := range l.entries {
 			l.reporter.op = e.op.Name
 			step(e)

@@ -8,7 +8,7 @@
 // that any entry may name any other. Then operators takes all entries through one step
 // after the other, since a step asks what earlier steps found out about other entries: a
 // gradient calls operators whose bodies have been typed. The steps are describe (dtypes,
-// promotion, tags), body, parts, special, grad, test and bench. What is about several
+// promotion, tags), require, body, parts, special, grad, test and bench. What is about several
 // entries comes last: compositions that reach themselves, names that collide.
 //
 // A mistake is reported where it was made, and once: what depends on a part that failed is
@@ -154,10 +154,11 @@ type Op struct {
 	Kind    ir.BodyKind
 	Switch  *Param // the enum that selects the body, or nil
 
-	Variants  []Variant // Elementwise, Reduction, Scan: one for each name of Switch, or one
-	Special   []Special // Elementwise: numbers that make it another operator
-	EmptyFail bool      // Reduction: no elements is an error
-	Ordered   bool      // Reduction: the order of elements shows, and is kept
+	Variants  []Variant        // Elementwise, Reduction, Scan: one for each name of Switch, or one
+	Require   []ir.Requirement // what arguments must be
+	Special   []Special        // Elementwise: numbers that make it another operator
+	EmptyFail bool             // Reduction: no elements is an error
+	Ordered   bool             // Reduction: the order of elements shows, and is kept
 	View      *Rule
 	Compose   []Block          // one, or one for each name of Switch
 	GoCompose *GoRef           // Composition written in Go

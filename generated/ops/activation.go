@@ -23,8 +23,9 @@ var celuOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= 0, alpha*expm1(x/alpha), x)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu"}}},
-	Tags: ir.TagPointwise,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.Differs}}},
+	Code:    []ir.Code{{For: "cpu", Of: &cpu.CELU}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "celu"}}},
+	Tags:    ir.TagPointwise,
 }
 
 // CELUOp returns the descriptor of celu, which must not be changed.

@@ -104,8 +104,9 @@ var hardtanhOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(x <= lo, lo, where(x >= hi, hi, x))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Hardtanh}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardtanh"}}},
-	Tags: ir.TagPointwise,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtMost, Other: 2}}},
+	Code:    []ir.Code{{For: "cpu", Of: &cpu.Hardtanh}, {For: "cuda", Of: &code.Kernels{Module: "activation", Symbol: "hardtanh"}}},
+	Tags:    ir.TagPointwise,
 }
 
 // HardtanhOp returns the descriptor of hardtanh, which must not be changed.

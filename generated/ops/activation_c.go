@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
 
 var reLU6Op = ir.Op{
@@ -399,8 +400,9 @@ var softshrinkOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"where(abs(x) <= lambd, 0, where(x > 0, x - lambd, x + lambd))"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink"}}},
-	Tags: ir.TagPointwise,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}, {{Attr: 0, Is: ir.Below, Value: math.Inf(1)}}},
+	Code:    []ir.Code{{For: "cpu", Of: &cpu.Softshrink}, {For: "cuda", Of: &code.Kernels{Module: "activation_b", Symbol: "softshrink"}}},
+	Tags:    ir.TagPointwise,
 }
 
 // SoftshrinkOp returns the descriptor of softshrink, which must not be

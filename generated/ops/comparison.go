@@ -20,6 +20,7 @@ var allCloseOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}, {{Attr: 1, Is: ir.AtLeast}}},
 }
 
 // AllCloseOp returns the descriptor of allclose, which must not be changed.
@@ -30,6 +31,9 @@ func AllCloseOp() *ir.Op {
 // AllClose returns, as a bool scalar, whether isclose is true of every
 // element.
 func AllClose(x, y *core.Tensor, rtol, atol float64, equalNaN bool) *core.Tensor {
+	if err := allCloseOp.Accepts(ir.FloatValue(rtol), ir.FloatValue(atol), ir.BoolValue(equalNaN)); err != nil {
+		return core.Refuse(&allCloseOp, err, []*core.Tensor{x, y}...)
+	}
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&allCloseOp, in...); t != nil {
 		return t
@@ -224,8 +228,9 @@ var isCloseOp = ir.Op{
 	Bodies: []ir.Body{
 		{Exprs: []string{"x == y || equal_nan && isnan(x) && isnan(y) || isfinite(x) && isfinite(y) && abs(x - y) <= atol + rtol*abs(y)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.IsClose}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isclose"}}},
-	Tags: ir.TagPointwise,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}, {{Attr: 1, Is: ir.AtLeast}}},
+	Code:    []ir.Code{{For: "cpu", Of: &cpu.IsClose}, {For: "cuda", Of: &code.Kernels{Module: "comparison", Symbol: "isclose"}}},
+	Tags:    ir.TagPointwise,
 }
 
 // IsCloseOp returns the descriptor of isclose, which must not be changed.

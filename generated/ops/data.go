@@ -289,6 +289,7 @@ var padOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  1,
+	Require: []ir.Requirement{{{Attr: 1, Is: ir.Equals}, {Attr: 2, Is: ir.Equals}}},
 }
 
 // PadOp returns the descriptor of pad, which must not be changed.
@@ -304,6 +305,9 @@ func PadOp() *ir.Op {
 // most the last three axes, reflect with fewer elements than an axis has,
 // circular with no more than are left.
 func Pad(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core.Tensor {
+	if err := padOp.Accepts(ir.IntsValue(padding), ir.IntValue(mode), ir.ScalarValue(value)); err != nil {
+		return core.Refuse(&padOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&padOp, in...); t != nil {
 		return t
@@ -591,6 +595,7 @@ var repeatInterleaveOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // RepeatInterleaveOp returns the descriptor of repeat_interleave, which must
@@ -602,6 +607,9 @@ func RepeatInterleaveOp() *ir.Op {
 // RepeatInterleave returns x with each element along dim repeated n times,
 // next to each other.
 func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
+	if err := repeatInterleaveOp.Accepts(ir.IntValue(n), ir.IntValue(dim)); err != nil {
+		return core.Refuse(&repeatInterleaveOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&repeatInterleaveOp, in...); t != nil {
 		return t
@@ -615,9 +623,6 @@ func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
 
 func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
 	axis := shapes.NormDim(len(x.Shape()), dim)
-	if n < 0 {
-		return Refuse(x, "n must not be negative")
-	}
 	wide := Unsqueeze(WithAxes(x, 1), axis+1)
 	return Flatten(Expand(wide, shapes.WithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
 }

@@ -458,6 +458,7 @@ var fftFreqOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
 	Tags:    ir.TagFactory,
 }
 
@@ -470,20 +471,18 @@ func FFTFreqOp() *ir.Op {
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
 // n*d, on one axis.
 func FFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
+	if err := fftFreqOp.Accepts(ir.IntValue(n), ir.FloatValue(d)); err != nil {
+		return core.Refuse(&fftFreqOp, err)
+	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return fftFreqCompose(n, d, place)
-		})
+		out = fftFreqCompose(n, d, place)
 	})
 	core.Composed(&fftFreqOp, nil, out)
 	return out
 }
 
 func fftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
-	if n < 1 {
-		return Refuse(Empty([]int{}, place), "want one sample or more")
-	}
 	return FFTFreqSized([]int{n}, n, d, place)
 }
 

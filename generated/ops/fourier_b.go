@@ -358,6 +358,7 @@ var rfftFreqOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
 	Tags:    ir.TagFactory,
 }
 
@@ -369,20 +370,18 @@ func RFFTFreqOp() *ir.Op {
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
 // are d apart, 0 to n/2 over n*d, on one axis.
 func RFFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
+	if err := rfftFreqOp.Accepts(ir.IntValue(n), ir.FloatValue(d)); err != nil {
+		return core.Refuse(&rfftFreqOp, err)
+	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return rfftFreqCompose(n, d, place)
-		})
+		out = rfftFreqCompose(n, d, place)
 	})
 	core.Composed(&rfftFreqOp, nil, out)
 	return out
 }
 
 func rfftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
-	if n < 1 {
-		return Refuse(Empty([]int{}, place), "want one sample or more")
-	}
 	return RFFTFreqSized([]int{n/2 + 1}, n, d, place)
 }
 

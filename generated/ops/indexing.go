@@ -213,6 +213,9 @@ func EmbeddingRows(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq b
 }
 
 func embeddingRowsCompose(index, weight *core.Tensor, paddingIdx int, scaleGradByFreq bool) *core.Tensor {
+	if len(weight.Shape()) == 2 && paddingIdx >= shapes.Size(weight.Shape(), 0) {
+		return Refuse(weight, "padding_idx must be a row of weight, or negative for none")
+	}
 	flat := Reshape(index, []int{ir.NumElements(index.Shape())})
 	rows := IndexSelect(WithRank(weight, 2), 0, flat)
 	to := shapes.JoinInts(index.Shape(), []int{shapes.Size(weight.Shape(), 1)})

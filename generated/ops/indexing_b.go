@@ -152,6 +152,7 @@ var oneHotOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: -1}}},
 	Tags:    ir.TagSyncs,
 }
 
@@ -165,6 +166,9 @@ func OneHotOp() *ir.Op {
 // int64, names, and 0 elsewhere. An index out of range is an error. If
 // classes is -1, the largest index decides, and the host waits for it.
 func OneHot(x *core.Tensor, classes int) *core.Tensor {
+	if err := oneHotOp.Accepts(ir.IntValue(classes)); err != nil {
+		return core.Refuse(&oneHotOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&oneHotOp, in...); t != nil {
 		return t

@@ -206,6 +206,7 @@ var cDistOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // CDistOp returns the descriptor of cdist, which must not be changed.
@@ -219,6 +220,9 @@ func CDistOp() *ir.Op {
 // product of matrices where x or y has more than 25 rows, or as compute_mode
 // says; this loses digits for rows that lie close together.
 func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
+	if err := cDistOp.Accepts(ir.FloatValue(p), ir.IntValue(computeMode)); err != nil {
+		return core.Refuse(&cDistOp, err, []*core.Tensor{x, y}...)
+	}
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&cDistOp, in...); t != nil {
 		return t
@@ -238,9 +242,6 @@ func CDist(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
 }
 
 func cDistCompose(x, y *core.Tensor, p float64, computeMode ComputeMode) *core.Tensor {
-	if !(p >= 0) {
-		return Refuse(x, "p must not be negative")
-	}
 	if len(x.Shape()) < 2 || len(y.Shape()) < 2 || shapes.Size(x.Shape(), -1) != shapes.Size(y.Shape(), -1) {
 		return Refuse(x, "x and y must have at least two axes, and rows of the same length")
 	}

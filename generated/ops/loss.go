@@ -610,6 +610,7 @@ var cosineSimilarityOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 1, Is: ir.AtLeast}}},
 }
 
 // CosineSimilarityOp returns the descriptor of cosine_similarity, which must
@@ -622,6 +623,9 @@ func CosineSimilarityOp() *ir.Op {
 // the product of their 2-norms, each at least eps. X and y broadcast first,
 // so that dim is an axis of both together.
 func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
+	if err := cosineSimilarityOp.Accepts(ir.IntValue(dim), ir.FloatValue(eps)); err != nil {
+		return core.Refuse(&cosineSimilarityOp, err, []*core.Tensor{x, y}...)
+	}
 	in := []*core.Tensor{x, y}
 	if t := core.Refused(&cosineSimilarityOp, in...); t != nil {
 		return t
@@ -641,9 +645,6 @@ func CosineSimilarity(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
 }
 
 func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tensor {
-	if !(eps >= 0) {
-		return Refuse(x, "eps must not be negative")
-	}
 	both := shapes.BroadcastInts(x.Shape(), y.Shape())
 	u := Expand(x, both)
 	v := Expand(y, both)

@@ -23,6 +23,7 @@ var crossEntropyOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 1, Is: ir.AtLeast}}, {{Attr: 1, Is: ir.AtMost, Value: 1}}},
 }
 
 // CrossEntropyOp returns the descriptor of cross_entropy, which must not be
@@ -38,6 +39,9 @@ func CrossEntropyOp() *ir.Op {
 // are left out. Label smoothing mixes the target with equal parts of all
 // classes. For targets that are probabilities, see cross_entropy_probs.
 func CrossEntropy(x, target, weight *core.Tensor, ignoreIndex int, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	if err := crossEntropyOp.Accepts(ir.IntValue(ignoreIndex), ir.FloatValue(labelSmoothing), ir.IntValue(reduction)); err != nil {
+		return core.Refuse(&crossEntropyOp, err, []*core.Tensor{x, target, weight}...)
+	}
 	in := []*core.Tensor{x, target, weight}
 	if t := core.Refused(&crossEntropyOp, in...); t != nil {
 		return t
@@ -54,7 +58,7 @@ func crossEntropyCompose(x, target, weight *core.Tensor, ignoreIndex int, labelS
 		loss1, _, _ := CrossEntropyStats(x, target, ignoreIndex, reduction, weight)
 		return loss1
 	}
-	return SmoothedCrossEntropy(InRange(x, "label_smoothing", labelSmoothing, 0, 1), target, ignoreIndex, labelSmoothing, reduction, weight)
+	return SmoothedCrossEntropy(x, target, ignoreIndex, labelSmoothing, reduction, weight)
 }
 
 // CrossEntropyOut is CrossEntropy with the result written to dst, which has
@@ -217,6 +221,7 @@ var crossEntropyProbsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}, {{Attr: 0, Is: ir.AtMost, Value: 1}}},
 }
 
 // CrossEntropyProbsOp returns the descriptor of cross_entropy_probs, which
@@ -230,6 +235,9 @@ func CrossEntropyProbsOp() *ir.Op {
 // the same shape. The mean is over everything but the classes. It is
 // PyTorch's cross_entropy with such a target.
 func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
+	if err := crossEntropyProbsOp.Accepts(ir.FloatValue(labelSmoothing), ir.IntValue(reduction)); err != nil {
+		return core.Refuse(&crossEntropyProbsOp, err, []*core.Tensor{x, target, weight}...)
+	}
 	in := []*core.Tensor{x, target, weight}
 	if t := core.Refused(&crossEntropyProbsOp, in...); t != nil {
 		return t
@@ -252,7 +260,7 @@ func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing flo
 	axis := min(len(x.Shape())-1, 1)
 	classes := shapes.Size(x.Shape(), axis)
 	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
-	logs := LogSoftmax(InRange(x, "label_smoothing", labelSmoothing, 0, 1), axis, ir.Invalid)
+	logs := LogSoftmax(x, axis, ir.Invalid)
 	if weight == nil {
 		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
 	}
@@ -478,6 +486,7 @@ var huberLossOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.Above}}},
 }
 
 // HuberLossOp returns the descriptor of huber_loss, which must not be
@@ -489,6 +498,9 @@ func HuberLossOp() *ir.Op {
 // HuberLoss returns d*d/2 where the absolute distance d of x and target is
 // less than delta, and delta*(d - delta/2) elsewhere.
 func HuberLoss(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *core.Tensor {
+	if err := huberLossOp.Accepts(ir.ScalarValue(delta), ir.IntValue(reduction)); err != nil {
+		return core.Refuse(&huberLossOp, err, []*core.Tensor{x, target}...)
+	}
 	in := []*core.Tensor{x, target}
 	if t := core.Refused(&huberLossOp, in...); t != nil {
 		return t
@@ -508,9 +520,6 @@ func HuberLoss(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *co
 }
 
 func huberLossCompose(x, target *core.Tensor, delta ir.Scalar, reduction Reduction) *core.Tensor {
-	if !(delta.Float() > 0) {
-		return Refuse(x, "delta must be above 0")
-	}
 	return ReduceLoss(HuberElements(x, target, delta), reduction)
 }
 

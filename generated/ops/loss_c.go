@@ -448,6 +448,7 @@ var smoothL1LossOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // SmoothL1LossOp returns the descriptor of smooth_l1_loss, which must not be
@@ -460,6 +461,9 @@ func SmoothL1LossOp() *ir.Op {
 // target is less than beta, and d - beta/2 elsewhere. With beta of 0 it is
 // l1_loss.
 func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
+	if err := smoothL1LossOp.Accepts(ir.ScalarValue(beta), ir.IntValue(reduction)); err != nil {
+		return core.Refuse(&smoothL1LossOp, err, []*core.Tensor{x, target}...)
+	}
 	in := []*core.Tensor{x, target}
 	if t := core.Refused(&smoothL1LossOp, in...); t != nil {
 		return t
@@ -479,9 +483,6 @@ func SmoothL1Loss(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *
 }
 
 func smoothL1LossCompose(x, target *core.Tensor, beta ir.Scalar, reduction Reduction) *core.Tensor {
-	if !(beta.Float() >= 0) {
-		return Refuse(x, "beta must not be negative")
-	}
 	return ReduceLoss(SmoothL1Elements(x, target, beta), reduction)
 }
 

@@ -64,6 +64,7 @@ var batchNormOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // BatchNormOp returns the descriptor of batch_norm, which must not be
@@ -77,6 +78,9 @@ func BatchNormOp() *ir.Op {
 // channel. It is PyTorch's batch_norm in evaluation; in training see
 // batch_norm_train. The result has the dtype of x, whatever the others have.
 func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
+	if err := batchNormOp.Accepts(ir.FloatValue(eps)); err != nil {
+		return core.Refuse(&batchNormOp, err, []*core.Tensor{x, runningMean, runningVar, weight, bias}...)
+	}
 	in := []*core.Tensor{x, runningMean, runningVar, weight, bias}
 	if t := core.Refused(&batchNormOp, in...); t != nil {
 		return t
@@ -214,6 +218,7 @@ var batchNormTrainOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // BatchNormTrainOp returns the descriptor of batch_norm_train, which must not
@@ -228,6 +233,9 @@ func BatchNormTrainOp() *ir.Op {
 // running averages. The first result has the dtype of x, whatever the dtypes
 // of weight and bias.
 func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+	if err := batchNormTrainOp.Accepts(ir.FloatValue(eps)); err != nil {
+		return core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...), core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...), core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...)
+	}
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&batchNormTrainOp, in...); t != nil {
 		return t, t, t

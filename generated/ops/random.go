@@ -185,6 +185,7 @@ var dropoutOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}, {{Attr: 0, Is: ir.AtMost, Value: 1}}},
 	Tags:    ir.TagSeeded,
 }
 
@@ -196,21 +197,22 @@ func DropoutOp() *ir.Op {
 // Dropout returns a tensor of the shape of x: each element multiplied by 0
 // with probability p and otherwise by 1/(1 - p). A dropped infinity becomes
 // NaN. Elements are dropped whether or not a model trains: call it in
-// training only. P must be between 0 and 1.
+// training only.
 func Dropout(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
+	if err := dropoutOp.Accepts(ir.FloatValue(p), ir.IntValue(seed), ir.IntValue(offset)); err != nil {
+		return core.Refuse(&dropoutOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&dropoutOp, in...); t != nil {
 		return t
 	}
-	out := core.Composing(func() *core.Tensor {
-		return dropoutCompose(x, p, seed, offset)
-	})
+	out := dropoutCompose(x, p, seed, offset)
 	core.Composed(&dropoutOp, in, out)
 	return out
 }
 
 func dropoutCompose(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
-	return DropoutElements(InRange(x, "p", p, 0, 1), p, seed, offset)
+	return DropoutElements(x, p, seed, offset)
 }
 
 // DropoutOut is Dropout with the result written to dst, which has its shape
@@ -428,6 +430,7 @@ var multinomialOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
 	Tags:    ir.TagSeeded,
 }
 
@@ -444,6 +447,9 @@ func MultinomialOp() *ir.Op {
 // is a row that is all zeros; accelerators report it where the host next
 // waits.
 func Multinomial(x *core.Tensor, n int, seed, offset int64, replacement bool) *core.Tensor {
+	if err := multinomialOp.Accepts(ir.IntValue(n), ir.IntValue(seed), ir.IntValue(offset), ir.BoolValue(replacement)); err != nil {
+		return core.Refuse(&multinomialOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&multinomialOp, in...); t != nil {
 		return t
@@ -635,38 +641,4 @@ func randCompose(shape []int, seed, offset int64, place *core.Placement) *core.T
 		return UniformParts(shape, seed, offset, place)
 	}
 	return UniformGrid(shape, shapes.GridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
-}
-
-var randintOp = ir.Op{
-	Name:    "randint",
-	Doc:     "returns random whole numbers uniform from low to before high, which must be greater.",
-	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSeeded | ir.TagFactory,
-}
-
-// RandintOp returns the descriptor of randint, which must not be changed.
-func RandintOp() *ir.Op {
-	return &randintOp
-}
-
-// Randint returns random whole numbers uniform from low to before high, which
-// must be greater. Without OfType they are int64.
-func Randint(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return randintCompose(shape, low, high, seed, offset, place)
-		})
-	})
-	core.Composed(&randintOp, nil, out)
-	return out
-}
-
-func randintCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
 }

@@ -9,6 +9,44 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var randintOp = ir.Op{
+	Name:    "randint",
+	Doc:     "returns random whole numbers uniform from low to before high, which must be greater.",
+	Kind:    ir.Composition,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 1, Is: ir.Below, Other: 3}}},
+	Tags:    ir.TagSeeded | ir.TagFactory,
+}
+
+// RandintOp returns the descriptor of randint, which must not be changed.
+func RandintOp() *ir.Op {
+	return &randintOp
+}
+
+// Randint returns random whole numbers uniform from low to before high, which
+// must be greater. Without OfType they are int64.
+func Randint(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if err := randintOp.Accepts(ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)); err != nil {
+		return core.Refuse(&randintOp, err)
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return randintCompose(shape, low, high, seed, offset, place)
+		})
+	})
+	core.Composed(&randintOp, nil, out)
+	return out
+}
+
+func randintCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
+}
+
 var randintElementsOp = ir.Op{
 	Name:    "randint_elements",
 	Doc:     "returns randint of a high that is greater than low.",

@@ -73,6 +73,7 @@ var sumToOp = ir.Op{
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
 }
 
 // SumToOp returns the descriptor of sum_to, which must not be changed.
@@ -83,6 +84,9 @@ func SumToOp() *ir.Op {
 // SumTo returns x summed to a shape that broadcasts to that of x; x itself
 // where they are equal. It undoes expand in gradients.
 func SumTo(x *core.Tensor, shape []int) *core.Tensor {
+	if err := sumToOp.Accepts(ir.IntsValue(shape)); err != nil {
+		return core.Refuse(&sumToOp, err, []*core.Tensor{x}...)
+	}
 	in := []*core.Tensor{x}
 	if t := core.Refused(&sumToOp, in...); t != nil {
 		return t

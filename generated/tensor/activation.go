@@ -19,7 +19,7 @@ func celuOptions(opts []Option) (alpha ir.Scalar, err error) {
 // CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Options: Alpha (1).
+// operands. It must be that Alpha != 0. Options: Alpha (1).
 func CELU(x Tensor, opts ...Option) Tensor {
 	alpha, err := celuOptions(opts)
 	if err != nil {
@@ -31,7 +31,7 @@ func CELU(x Tensor, opts ...Option) Tensor {
 // CELU returns x where it is positive and alpha*(exp(x/alpha) - 1) elsewhere.
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Options: Alpha (1).
+// operands. It must be that Alpha != 0. Options: Alpha (1).
 func (x Tensor) CELU(opts ...Option) Tensor {
 	alpha, err := celuOptions(opts)
 	if err != nil {
@@ -259,7 +259,7 @@ func hardtanhOptions(opts []Option) (lo, hi ir.Scalar, err error) {
 // calls them min_val and max_val.
 //
 // Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
-// operands. Options: Lo (-1), Hi (1).
+// operands. It must be that Lo <= Hi. Options: Lo (-1), Hi (1).
 func Hardtanh(x Tensor, opts ...Option) Tensor {
 	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
@@ -271,7 +271,7 @@ func Hardtanh(x Tensor, opts ...Option) Tensor {
 // Hardtanh returns x limited to lo and hi.
 //
 // Dtypes: int, float. Shape: that of x. Gradient: x. Errors: bool and complex
-// operands. Options: Lo (-1), Hi (1).
+// operands. It must be that Lo <= Hi. Options: Lo (-1), Hi (1).
 func (x Tensor) Hardtanh(opts ...Option) Tensor {
 	lo, hi, err := hardtanhOptions(opts)
 	if err != nil {
@@ -571,7 +571,7 @@ func softshrinkOptions(opts []Option) (lambd float64, err error) {
 // Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Options: Lambd (0.5).
+// operands. It must be that Lambd >= 0 and Lambd < inf. Options: Lambd (0.5).
 func Softshrink(x Tensor, opts ...Option) Tensor {
 	lambd, err := softshrinkOptions(opts)
 	if err != nil {
@@ -583,7 +583,7 @@ func Softshrink(x Tensor, opts ...Option) Tensor {
 // Softshrink returns x moved toward 0 by lambd, and 0 where abs(x) <= lambd.
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Options: Lambd (0.5).
+// operands. It must be that Lambd >= 0 and Lambd < inf. Options: Lambd (0.5).
 func (x Tensor) Softshrink(opts ...Option) Tensor {
 	lambd, err := softshrinkOptions(opts)
 	if err != nil {

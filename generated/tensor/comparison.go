@@ -21,7 +21,8 @@ func allCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err erro
 // element.
 //
 // Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
-// fit. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
+// fit. It must be that Rtol >= 0 and Atol >= 0. Options: Rtol (1e-05), Atol
+// (1e-08), EqualNaN (false).
 func AllClose(x, y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := allCloseOptions(opts)
 	if err != nil {
@@ -34,7 +35,8 @@ func AllClose(x, y Tensor, opts ...Option) Tensor {
 // element.
 //
 // Dtypes: all. Shape: no axes. Gradient: none. Errors: shapes that do not
-// fit. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
+// fit. It must be that Rtol >= 0 and Atol >= 0. Options: Rtol (1e-05), Atol
+// (1e-08), EqualNaN (false).
 func (x Tensor) AllClose(y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := allCloseOptions(opts)
 	if err != nil {
@@ -175,8 +177,8 @@ func isCloseOptions(opts []Option) (rtol, atol float64, equalNaN bool, err error
 // Integers are compared as the default float.
 //
 // Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
-// none. Errors: shapes that do not broadcast. Options: Rtol (1e-05), Atol
-// (1e-08), EqualNaN (false).
+// none. Errors: shapes that do not broadcast. It must be that Rtol >= 0 and
+// Atol >= 0. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
 func IsClose(x, y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := isCloseOptions(opts)
 	if err != nil {
@@ -189,8 +191,8 @@ func IsClose(x, y Tensor, opts ...Option) Tensor {
 // element.
 //
 // Dtypes: float, complex. Shape: that to which x and y broadcast. Gradient:
-// none. Errors: shapes that do not broadcast. Options: Rtol (1e-05), Atol
-// (1e-08), EqualNaN (false).
+// none. Errors: shapes that do not broadcast. It must be that Rtol >= 0 and
+// Atol >= 0. Options: Rtol (1e-05), Atol (1e-08), EqualNaN (false).
 func (x Tensor) IsClose(y Tensor, opts ...Option) Tensor {
 	rtol, atol, equalNaN, err := isCloseOptions(opts)
 	if err != nil {

@@ -75,8 +75,8 @@ func padOptions(opts []Option) (mode ops.Mode, value ir.Scalar, err error) {
 // circular with no more than are left.
 //
 // Dtypes: all. Shape: that of x, with padding added to the extents. Gradient:
-// x. Errors: arguments that do not fit the shape of x. Options: Mode
-// (ModeConstant), Value (0).
+// x. Errors: arguments that do not fit the shape of x. It must be that Mode
+// == constant or Value == 0. Options: Mode (ModeConstant), Value (0).
 func Pad(x Tensor, padding []int, opts ...Option) Tensor {
 	mode, value, err := padOptions(opts)
 	if err != nil {
@@ -88,8 +88,8 @@ func Pad(x Tensor, padding []int, opts ...Option) Tensor {
 // Pad surrounds x with elements.
 //
 // Dtypes: all. Shape: that of x, with padding added to the extents. Gradient:
-// x. Errors: arguments that do not fit the shape of x. Options: Mode
-// (ModeConstant), Value (0).
+// x. Errors: arguments that do not fit the shape of x. It must be that Mode
+// == constant or Value == 0. Options: Mode (ModeConstant), Value (0).
 func (x Tensor) Pad(padding []int, opts ...Option) Tensor {
 	mode, value, err := padOptions(opts)
 	if err != nil {
@@ -122,7 +122,7 @@ func (x Tensor) Repeat(reps ...int) Tensor {
 //
 // Dtypes: all. Shape: that of x, with n times as many elements along dim.
 // Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
-// x does not have. N must not be negative. X must have one axis or more.
+// x does not have. It must be that n >= 0. X must have one axis or more.
 func RepeatInterleave(x Tensor, n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }
@@ -132,7 +132,7 @@ func RepeatInterleave(x Tensor, n, dim int) Tensor {
 //
 // Dtypes: all. Shape: that of x, with n times as many elements along dim.
 // Gradient: x. Errors: arguments that do not fit the shape of x, an axis that
-// x does not have. N must not be negative. X must have one axis or more.
+// x does not have. It must be that n >= 0. X must have one axis or more.
 func (x Tensor) RepeatInterleave(n, dim int) Tensor {
 	return Wrap(ops.RepeatInterleave(x.Handle(), n, dim))
 }

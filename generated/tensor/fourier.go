@@ -91,8 +91,8 @@ func (x Tensor) FFT2(opts ...Option) Tensor {
 // are d apart: 0, 1 and so on and then the negative ones up to -1, all over
 // n*d, on one axis.
 //
-// Dtypes: all. Shape: [n]. Gradient: none. Errors: a negative extent. Want
-// one sample or more. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [n]. Gradient: none. Errors: a negative extent. It must
+// be that n >= 1. Options: On, OfType, RequireGrad, Pinned.
 func FFTFreq(n int, d float64, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {
@@ -612,8 +612,8 @@ func (x Tensor) RFFT2(opts ...Option) Tensor {
 // RFFTFreq returns the frequencies of the elements of rfft of n samples that
 // are d apart, 0 to n/2 over n*d, on one axis.
 //
-// Dtypes: all. Shape: [n/2+1]. Gradient: none. Errors: a negative extent.
-// Want one sample or more. Options: On, OfType, RequireGrad, Pinned.
+// Dtypes: all. Shape: [n/2+1]. Gradient: none. Errors: a negative extent. It
+// must be that n >= 1. Options: On, OfType, RequireGrad, Pinned.
 func RFFTFreq(n int, d float64, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {

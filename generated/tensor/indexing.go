@@ -284,7 +284,8 @@ func (x Tensor) Nonzero() Tensor {
 //
 // Dtypes: int32, int64. Shape: that of x, and a last axis of classes
 // elements. Gradient: none. Errors: x that is not int32 or int64, arguments
-// that do not fit the shape of x. Waits for a value on the host.
+// that do not fit the shape of x. It must be that classes >= -1. Waits for a
+// value on the host.
 func OneHot(x Tensor, classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }
@@ -294,7 +295,8 @@ func OneHot(x Tensor, classes int) Tensor {
 //
 // Dtypes: int32, int64. Shape: that of x, and a last axis of classes
 // elements. Gradient: none. Errors: x that is not int32 or int64, arguments
-// that do not fit the shape of x. Waits for a value on the host.
+// that do not fit the shape of x. It must be that classes >= -1. Waits for a
+// value on the host.
 func (x Tensor) OneHot(classes int) Tensor {
 	return Wrap(ops.OneHot(x.Handle(), classes))
 }

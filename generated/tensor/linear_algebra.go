@@ -153,7 +153,7 @@ func cDistOptions(opts []Option) (p float64, computeMode ops.ComputeMode, err er
 // says; this loses digits for rows that lie close together.
 //
 // Dtypes: float. Shape: [..., m, n]. Gradient: x, y. Errors: bool, int and
-// complex operands, shapes that do not fit. P must not be negative. X and y
+// complex operands, shapes that do not fit. It must be that P >= 0. X and y
 // must have at least two axes, and rows of the same length. Options: P (2),
 // ComputeMode (ComputeModeMMIfLarge).
 func CDist(x, y Tensor, opts ...Option) Tensor {
@@ -168,7 +168,7 @@ func CDist(x, y Tensor, opts ...Option) Tensor {
 // [..., m, k] and y [..., n, k], as [..., m, n]; leading axes broadcast.
 //
 // Dtypes: float. Shape: [..., m, n]. Gradient: x, y. Errors: bool, int and
-// complex operands, shapes that do not fit. P must not be negative. X and y
+// complex operands, shapes that do not fit. It must be that P >= 0. X and y
 // must have at least two axes, and rows of the same length. Options: P (2),
 // ComputeMode (ComputeModeMMIfLarge).
 func (x Tensor) CDist(y Tensor, opts ...Option) Tensor {

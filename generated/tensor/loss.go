@@ -100,7 +100,7 @@ func cosineSimilarityOptions(opts []Option) (eps float64, err error) {
 //
 // Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
 // Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
-// fit, an axis that x does not have. Eps must not be negative. Options: Eps
+// fit, an axis that x does not have. It must be that Eps >= 0. Options: Eps
 // (1e-08).
 func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
@@ -115,7 +115,7 @@ func CosineSimilarity(x, y Tensor, dim int, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that to which x and y broadcast, without axis dim.
 // Gradient: x, y. Errors: bool, int and complex operands, shapes that do not
-// fit, an axis that x does not have. Eps must not be negative. Options: Eps
+// fit, an axis that x does not have. It must be that Eps >= 0. Options: Eps
 // (1e-08).
 func (x Tensor) CosineSimilarity(y Tensor, dim int, opts ...Option) Tensor {
 	eps, err := cosineSimilarityOptions(opts)
@@ -144,9 +144,9 @@ func crossEntropyOptions(opts []Option) (weight *core.Tensor, ignoreIndex int, l
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, Weight. Errors: bool, int and complex operands, target that is
-// not uint8, int32 or int64, shapes that do not fit, a class out of range.
-// Options: Weight, IgnoreIndex (-100), LabelSmoothing (0), Reduction
-// (ReductionMean).
+// not uint8, int32 or int64, shapes that do not fit, a class out of range. It
+// must be that LabelSmoothing >= 0 and LabelSmoothing <= 1. Options: Weight,
+// IgnoreIndex (-100), LabelSmoothing (0), Reduction (ReductionMean).
 func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
 	if err != nil {
@@ -161,9 +161,9 @@ func CrossEntropy(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, Weight. Errors: bool, int and complex operands, target that is
-// not uint8, int32 or int64, shapes that do not fit, a class out of range.
-// Options: Weight, IgnoreIndex (-100), LabelSmoothing (0), Reduction
-// (ReductionMean).
+// not uint8, int32 or int64, shapes that do not fit, a class out of range. It
+// must be that LabelSmoothing >= 0 and LabelSmoothing <= 1. Options: Weight,
+// IgnoreIndex (-100), LabelSmoothing (0), Reduction (ReductionMean).
 func (x Tensor) CrossEntropy(target Tensor, opts ...Option) Tensor {
 	weight, ignoreIndex, labelSmoothing, reduction, err := crossEntropyOptions(opts)
 	if err != nil {
@@ -188,8 +188,8 @@ func crossEntropyProbsOptions(opts []Option) (weight *core.Tensor, labelSmoothin
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
-// that do not fit. Options: Weight, LabelSmoothing (0), Reduction
-// (ReductionMean).
+// that do not fit. It must be that LabelSmoothing >= 0 and LabelSmoothing <=
+// 1. Options: Weight, LabelSmoothing (0), Reduction (ReductionMean).
 func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -204,8 +204,8 @@ func CrossEntropyProbs(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target, Weight. Errors: bool, int and complex operands, shapes
-// that do not fit. Options: Weight, LabelSmoothing (0), Reduction
-// (ReductionMean).
+// that do not fit. It must be that LabelSmoothing >= 0 and LabelSmoothing <=
+// 1. Options: Weight, LabelSmoothing (0), Reduction (ReductionMean).
 func (x Tensor) CrossEntropyProbs(target Tensor, opts ...Option) Tensor {
 	weight, labelSmoothing, reduction, err := crossEntropyProbsOptions(opts)
 	if err != nil {
@@ -227,7 +227,7 @@ func huberLossOptions(opts []Option) (delta ir.Scalar, reduction ops.Reduction, 
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Delta must be above 0. Options: Delta (1), Reduction
+// not fit. It must be that Delta > 0. Options: Delta (1), Reduction
 // (ReductionMean).
 func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
@@ -242,7 +242,7 @@ func HuberLoss(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Delta must be above 0. Options: Delta (1), Reduction
+// not fit. It must be that Delta > 0. Options: Delta (1), Reduction
 // (ReductionMean).
 func (x Tensor) HuberLoss(target Tensor, opts ...Option) Tensor {
 	delta, reduction, err := huberLossOptions(opts)
@@ -416,7 +416,7 @@ func smoothL1LossOptions(opts []Option) (beta ir.Scalar, reduction ops.Reduction
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Beta must not be negative. Options: Beta (1), Reduction
+// not fit. It must be that Beta >= 0. Options: Beta (1), Reduction
 // (ReductionMean).
 func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)
@@ -431,7 +431,7 @@ func SmoothL1Loss(x, target Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: no axes, or with ReductionNone that of the elements.
 // Gradient: x, target. Errors: bool, int and complex operands, shapes that do
-// not fit. Beta must not be negative. Options: Beta (1), Reduction
+// not fit. It must be that Beta >= 0. Options: Beta (1), Reduction
 // (ReductionMean).
 func (x Tensor) SmoothL1Loss(target Tensor, opts ...Option) Tensor {
 	beta, reduction, err := smoothL1LossOptions(opts)

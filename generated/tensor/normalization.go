@@ -26,7 +26,8 @@ func batchNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. X must have 2 axes or more. Options: Weight, Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. X must have 2 axes or more. Options: Weight,
+// Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -41,7 +42,8 @@ func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. X must have 2 axes or more. Options: Weight, Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. X must have 2 axes or more. Options: Weight,
+// Bias, Eps (1e-05).
 func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -67,7 +69,8 @@ func batchNormTrainOptions(opts []Option) (weight, bias *core.Tensor, eps float6
 //
 // Dtypes: float. Shape: that of x, and one axis of the channels for average
 // and variance. Gradient: x, Weight, Bias. Errors: bool, int and complex
-// operands, shapes that do not fit. Options: Weight, Bias, Eps (1e-05).
+// operands, shapes that do not fit. It must be that Eps >= 0. Options:
+// Weight, Bias, Eps (1e-05).
 func BatchNormTrain(x Tensor, opts ...Option) (out, average, variance Tensor) {
 	weight, bias, eps, err := batchNormTrainOptions(opts)
 	if err != nil {
@@ -82,7 +85,8 @@ func BatchNormTrain(x Tensor, opts ...Option) (out, average, variance Tensor) {
 //
 // Dtypes: float. Shape: that of x, and one axis of the channels for average
 // and variance. Gradient: x, Weight, Bias. Errors: bool, int and complex
-// operands, shapes that do not fit. Options: Weight, Bias, Eps (1e-05).
+// operands, shapes that do not fit. It must be that Eps >= 0. Options:
+// Weight, Bias, Eps (1e-05).
 func (x Tensor) BatchNormTrain(opts ...Option) (out, average, variance Tensor) {
 	weight, bias, eps, err := batchNormTrainOptions(opts)
 	if err != nil {

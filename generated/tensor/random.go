@@ -34,10 +34,10 @@ func (x Tensor) Bernoulli() Tensor {
 // Dropout returns a tensor of the shape of x: each element multiplied by 0
 // with probability p and otherwise by 1/(1 - p). A dropped infinity becomes
 // NaN. Elements are dropped whether or not a model trains: call it in
-// training only. P must be between 0 and 1.
+// training only.
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Draws from the random state.
+// operands. It must be that p >= 0 and p <= 1. Draws from the random state.
 func Dropout(x Tensor, p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
@@ -47,7 +47,7 @@ func Dropout(x Tensor, p float64) Tensor {
 // with probability p and otherwise by 1/(1 - p).
 //
 // Dtypes: float. Shape: that of x. Gradient: x. Errors: bool, int and complex
-// operands. Draws from the random state.
+// operands. It must be that p >= 0 and p <= 1. Draws from the random state.
 func (x Tensor) Dropout(p float64) Tensor {
 	seed, offset := random.Next()
 	return Wrap(ops.Dropout(x.Handle(), p, seed, offset))
@@ -69,8 +69,8 @@ func multinomialOptions(opts []Option) (replacement bool, err error) {
 //
 // Dtypes: float. Shape: that of x, with n elements along the last axis.
 // Gradient: none. Errors: bool, int and complex operands, arguments that do
-// not fit the shape of x. Draws from the random state. Options: Replacement
-// (false).
+// not fit the shape of x. It must be that n >= 1. Draws from the random
+// state. Options: Replacement (false).
 func Multinomial(x Tensor, n int, opts ...Option) Tensor {
 	replacement, err := multinomialOptions(opts)
 	if err != nil {
@@ -85,8 +85,8 @@ func Multinomial(x Tensor, n int, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that of x, with n elements along the last axis.
 // Gradient: none. Errors: bool, int and complex operands, arguments that do
-// not fit the shape of x. Draws from the random state. Options: Replacement
-// (false).
+// not fit the shape of x. It must be that n >= 1. Draws from the random
+// state. Options: Replacement (false).
 func (x Tensor) Multinomial(n int, opts ...Option) Tensor {
 	replacement, err := multinomialOptions(opts)
 	if err != nil {
@@ -160,8 +160,8 @@ func (t Tensor) NewRandint(shape []int, low, high int, opts ...Option) Tensor {
 // must be greater. Without OfType they are int64.
 //
 // Dtypes: all. Shape: the one given. Gradient: none. Errors: a negative
-// extent. Draws from the random state. Options: On, OfType, RequireGrad,
-// Pinned.
+// extent. It must be that low < high. Draws from the random state. Options:
+// On, OfType, RequireGrad, Pinned.
 func Randint(shape []int, low, high int, opts ...Option) Tensor {
 	place, err := core.PlacementOf(opts, nil)
 	if err != nil {

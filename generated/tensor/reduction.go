@@ -499,7 +499,8 @@ func (x Tensor) Sum(opts ...Option) Tensor {
 // where they are equal. It undoes expand in gradients.
 //
 // Dtypes: int, float, complex. Shape: the one given. Gradient: x. Errors:
-// bool operands, arguments that do not fit the shape of x.
+// bool operands, arguments that do not fit the shape of x. It must be that
+// shape >= 0.
 func SumTo(x Tensor, shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }
@@ -508,7 +509,8 @@ func SumTo(x Tensor, shape ...int) Tensor {
 // where they are equal.
 //
 // Dtypes: int, float, complex. Shape: the one given. Gradient: x. Errors:
-// bool operands, arguments that do not fit the shape of x.
+// bool operands, arguments that do not fit the shape of x. It must be that
+// shape >= 0.
 func (x Tensor) SumTo(shape ...int) Tensor {
 	return Wrap(ops.SumTo(x.Handle(), slices.Clone(shape)))
 }

@@ -206,7 +206,7 @@ func ChannelShape(rank, n int) []int {
 // or an empty list where there is no such convolution.
 func Transposed(x, weight, stride, padding, extra, dilation []int, groups int) []int {
 	n := len(x) - 2
-	if n < 1 || len(weight) != len(x) || min(len(stride), len(padding), len(extra), len(dilation)) < n {
+	if n < 1 || len(weight) != len(x) || len(stride) != n || len(padding) != n || len(extra) != n || len(dilation) != n {
 		return []int{}
 	}
 	out := []int{x[0], weight[1] * groups}

@@ -84,7 +84,9 @@ func TestNumbers(t *testing.T) {
 		{"arange no step", ArangeCount(i(0), i(3), i(0)), -1},
 		{"arange extremes", ArangeCount(i(math.MinInt64), i(math.MaxInt64), i(math.MaxInt64)), 3},
 		{"arange of floats", ArangeCount(f(0), i(1), f(0.25)), 4},
-		{"arange of floats, no step", ArangeCount(f(0), f(1), f(0)), math.MaxInt},
+		{"arange of floats, no step", ArangeCount(f(0), f(1), f(0)), -1},
+		{"arange of floats, away by less than a step", ArangeCount(f(0), f(-0.5), f(1)), -1},
+		{"arange of an infinite step away", ArangeCount(f(0), f(1), f(math.Inf(-1))), -1},
 		{"arange of NaN", ArangeCount(f(math.NaN()), f(1), f(1)), -1},
 	}
 	for _, tt := range tests {

@@ -144,6 +144,9 @@ func ArangeCount(start, end, step ir.Scalar) int {
 	case most == ir.CategoryComplex:
 		return -1
 	}
+	if way := end.Float() - start.Float(); way != 0 && way > 0 != (step.Float() > 0) {
+		return -1
+	}
 	n := math.Ceil((end.Float() - start.Float()) / step.Float())
 	if !(n >= 0) { // NaN too
 		return -1

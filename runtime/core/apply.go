@@ -52,6 +52,9 @@ func operandOf(op *ir.Op, i int) *ir.Operand {
 // check validates operands and finds device and dtypes. Host scalars may join
 // where mixHost is set.
 func (p *application) check(mixHost bool) error {
+	if err := p.a.Op.Accepts(p.a.Attrs...); err != nil {
+		return err
+	}
 	if p.alike() {
 		return attrsFit(p.a.Op, p.a.Attrs, p.compute)
 	}

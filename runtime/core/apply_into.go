@@ -49,6 +49,9 @@ func (p *application) kernelInto(writes []*Tensor) error {
 	if err := p.a.checkVariant(); err != nil {
 		return err
 	}
+	if err := op.Accepts(p.a.Attrs...); err != nil {
+		return err
+	}
 	if err := p.placeInto(writes); err != nil {
 		return err
 	}

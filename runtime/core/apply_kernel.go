@@ -216,6 +216,9 @@ func View(a Apply, layout ir.Layout, err error) *Tensor {
 	if x == nil {
 		return Fail(a.Op, ErrZeroTensor)
 	}
+	if bad := a.Op.Accepts(a.Attrs...); bad != nil {
+		err = bad
+	}
 	if err == nil {
 		err = checkEpochs(a.Op, a.In)
 	}

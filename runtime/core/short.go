@@ -18,7 +18,7 @@ func short(a *Apply, in []*Tensor) (out *Tensor, ok bool, err error) {
 		return nil, false, nil
 	}
 	graded, ok := similar(op, in)
-	if !ok || a.checkVariant() != nil {
+	if !ok || a.checkVariant() != nil || op.Accepts(a.Attrs...) != nil {
 		return nil, false, nil
 	}
 	first := in[0]

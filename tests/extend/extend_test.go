@@ -33,6 +33,7 @@ const newOperator = `
   - op: softplus_sharp(x Tensor, *, sharpness float = 1) -> Tensor
     doc: returns log(1 + exp(sharpness*x))/sharpness, without overflow on the way.
     dtypes: float
+    require: [sharpness > 0]
     expr: max(x, 0) + log1p(exp(-abs(sharpness*x)))/sharpness
     test:
       domain: [-6, 6]
@@ -468,6 +469,7 @@ const secondOperator = `
   - op: snake(x Tensor, *, alpha Scalar = 1, side enum(left, right) = left) -> Tensor
     doc: returns x and the square of the sine of alpha*x over alpha, added or subtracted.
     dtypes: float
+    require: [alpha != 0, side == left || alpha > 0]
     expr: {left: x + sin(alpha*x)*sin(alpha*x)/alpha, right: x - sin(alpha*x)*sin(alpha*x)/alpha}
     test: {domain: [-2, 2], ulp: 16, cases: [[0, 0], [1, 1.7080734182735712]]}
 

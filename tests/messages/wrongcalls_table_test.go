@@ -189,7 +189,7 @@ var wrongIndices = []wrongCall{
 	{"as strided negative", func(o *operands) error { return o.mat.AsStrided([]int{2}, []int{-1}).Err() }, "as_strided:|stride [-1] has a negative entry"},
 	{"as strided lengths", func(o *operands) error { return o.mat.AsStrided([]int{2, 2}, []int{1}).Err() }, "as_strided:|size [2 2] and stride [1] must have as many entries"},
 	{"multinomial", func(o *operands) error { return o.vec.Multinomial(4).Err() }, "multinomial:|topk: k is 4, want a number from 0 to 3"},
-	{"randint", func(o *operands) error { return tensor.Randint([]int{2}, 3, 3).Err() }, "randint:|high - low is 0, want a number from 1 to 9.3e+18"},
+	{"randint", func(o *operands) error { return tensor.Randint([]int{2}, 3, 3).Err() }, "randint:|low is 3 and high is 3, want low < high"},
 	{"index select far", func(o *operands) error {
 		return o.far.IndexSelect(0, tensor.From([]int64{0, 2}).To(device.Sim(0))).Err()
 	}, "index_select:|index 2 at position [1] is out of range for axis 0 with 2 elements (want 0"},
@@ -411,16 +411,36 @@ var wrongArguments = []wrongCall{
 	{"linspace", func(o *operands) error { return tensor.Linspace(0, 1, -1).Err() }, "linspace:|negative extent in [-1]"},
 	{"eye", func(o *operands) error { return tensor.Eye(-1, 2).Err() }, "eye:|negative extent in [-1 2]"},
 	{"randperm", func(o *operands) error { return tensor.Randperm(-1).Err() }, "randperm:|negative extent in [-1]"},
-	{"dropout", func(o *operands) error { return o.mat.Dropout(1.5).Err() }, "dropout:|p is 1.5, want a number from 0 to 1"},
-	{"dropout nan", func(o *operands) error { return o.mat.Dropout(math.NaN()).Err() }, "dropout:|p is NaN, want a number from 0 to 1"},
-	{"label smoothing", func(o *operands) error { return o.square.CrossEntropy(o.index, tensor.LabelSmoothing(2)).Err() }, "cross_entropy:|label_smoothing is 2, want a number from 0 to 1"},
+	{"dropout", func(o *operands) error { return o.mat.Dropout(1.5).Err() }, "dropout:|p is 1.5, want p <= 1"},
+	{"dropout nan", func(o *operands) error { return o.mat.Dropout(math.NaN()).Err() }, "dropout:|p is NaN, want p >= 0"},
+	{"label smoothing", func(o *operands) error { return o.square.CrossEntropy(o.index, tensor.LabelSmoothing(2)).Err() }, "cross_entropy:|label_smoothing is 2, want label_smoothing <= 1"},
 	{"label smoothing nan", func(o *operands) error {
 		return o.square.CrossEntropy(o.index, tensor.LabelSmoothing(math.NaN())).Err()
-	}, "cross_entropy:|label_smoothing is NaN, want a number from 0 to 1"},
+	}, "cross_entropy:|label_smoothing is NaN, want label_smoothing >= 0"},
 	{"approximate", func(o *operands) error { return o.mat.GELU(tensor.Approximate(9)).Err() }, "gelu:|unknown approximate 9 (have 0 to 1: none, tanh)"},
 	{"reduction", func(o *operands) error { return o.mat.MSELoss(o.mat, tensor.Reduction(7)).Err() }, "mse_loss:|unknown reduction 7"},
 	{"mode", func(o *operands) error { return o.mat.Pad([]int{1, 1}, tensor.Mode(200)).Err() }, "pad:|unknown mode 200"},
-	{"repeat interleave", func(o *operands) error { return o.mat.RepeatInterleave(-1, 0).Err() }, "repeat_interleave:|n must not be negative; x has shape [2 3]"},
+	{"repeat interleave", func(o *operands) error { return o.mat.RepeatInterleave(-1, 0).Err() }, "repeat_interleave:|n is -1, want n >= 0"},
+	{"tolerance", func(o *operands) error { return o.mat.IsClose(o.mat, tensor.Rtol(-1)).Err() }, "isclose:|rtol is -1, want rtol >= 0"},
+	{"tolerance of all", func(o *operands) error { return o.mat.AllClose(o.mat, tensor.Atol(math.NaN())).Err() }, "allclose:|atol is NaN, want atol >= 0"},
+	{"tanh between", func(o *operands) error { return o.mat.Hardtanh(tensor.Lo(2), tensor.Hi(1.5)).Err() }, "hardtanh:|lo is 2 and hi is 1.5, want lo <= hi"},
+	{"tanh between, in place", func(o *operands) error { return o.vec.HardtanhInPlace(tensor.Lo(2), tensor.Hi(1)) }, "hardtanh:|lo is 2 and hi is 1, want lo <= hi"},
+	{"infinite shrink", func(o *operands) error { return o.mat.Softshrink(tensor.Lambd(math.Inf(1))).Err() }, "softshrink:|lambd is +Inf, want lambd < inf"},
+	{"alpha of 0", func(o *operands) error { return o.mat.CELU(tensor.Alpha(0)).Err() }, "celu:|alpha is 0, want alpha != 0"},
+	{"negative eps", func(o *operands) error {
+		return o.mat.BatchNorm(o.vec, o.vec, tensor.Eps(-1)).Err()
+	}, "batch_norm:|eps is -1, want eps >= 0"},
+	{"value of a reflection", func(o *operands) error {
+		return o.image.Pad([]int{1, 1}, tensor.ModeReflect, tensor.Value(2)).Err()
+	}, "pad:|mode is reflect and value is 2, want mode == constant || value == 0"},
+	{"no draws", func(o *operands) error { return o.mat.Multinomial(0).Err() }, "multinomial:|n is 0, want n >= 1"},
+	{"classes", func(o *operands) error { return o.index.OneHot(-2).Err() }, "one_hot:|classes is -2, want classes >= -1"},
+	{"sum to nothing", func(o *operands) error { return o.mat.SumTo(1, -1).Err() }, "sum_to:|shape is [1 -1], want shape >= 0"},
+	{"padding row", func(o *operands) error { return o.index.Embedding(o.square, tensor.PaddingIdx(3)).Err() }, "embedding:|padding_idx must be a row of weight"},
+	{"arange of a part of a step", func(o *operands) error { return tensor.Arange(0, -0.5, 1).Err() }, "arange:|start and end must be real and finite, and step lead from start to end"},
+	{"output padding of more axes", func(o *operands) error {
+		return o.image.ConvTranspose2d(o.kernel.Transpose(0, 1), tensor.OutputPadding(0, 0, 0)).Err()
+	}, "conv_transpose2d:|"},
 	{"tile huge", func(o *operands) error { return o.mat.Tile(math.MaxInt).Err() }, "tile:|[1 2 9223372036854775807 3] has too many elements"},
 	{"pad huge", func(o *operands) error { return o.mat.Pad([]int{math.MaxInt, math.MaxInt}).Err() }, "pad:|padding 9223372036854775807 and 9223372036854775807 does not fit axis 1 of"},
 	{"conv padding huge", func(o *operands) error { return o.image.Conv2d(o.kernel, tensor.Padding(math.MaxInt)).Err() }, "conv2d:|padding 9223372036854775807 is too large"},

@@ -107,6 +107,9 @@ func (f *goFile) plain(op *schema.Op) {
 	}
 	call := gofile.CoreName(form).Call(append(gofile.Codes(apply), apart(op)...)...)
 	body := f.inParts(op)
+	if body != nil {
+		body = append(f.accepted(op), body...)
+	}
 	switch {
 	case op.Results[0].List, op.Kind != ir.Opaque && len(op.Results) == 1:
 		fn.Block(append(body, jen.Return(call))...)
@@ -160,11 +163,7 @@ func (f *goFile) applyBody(op *schema.Op) code {
 	if len(op.Operands()) > 0 && !op.Parallel() && len(apart(op)) == 0 {
 		items = append(items, gofile.Field("In", operandList(op)))
 	}
-	if attrs := op.Attrs(); len(attrs) > 0 {
-		var vals []jen.Code
-		for _, p := range attrs {
-			vals = append(vals, gofile.AttrValue(p, jen.Id(unit.Local(p.Name))))
-		}
+	if vals := attrValues(op); len(vals) > 0 {
 		items = append(items, gofile.Field("Attrs", jen.Index().Add(gofile.IRName("Value")).Values(vals...)))
 	}
 	if op.Switch != nil {
@@ -312,7 +311,7 @@ func (f *goFile) composition(op *schema.Op) {
 	name := f.e.funcName(op)
 	f.Doc(gofile.OpDoc(op, name))
 	fn := f.Func().Id(name).Params(f.e.CoreParams(op)...).Add(gofile.CoreResults(op))
-	body := slices.Concat(f.inParts(op), f.refusal(op), f.mixing(op), f.widening(op))
+	body := slices.Concat(f.accepted(op), f.inParts(op), f.refusal(op), f.mixing(op), f.widening(op))
 	if f.e.differentiable(op) {
 		fn.Block(append(body, f.customBody(op)...)...)
 	} else {

@@ -139,6 +139,9 @@ func (f *goFile) descriptor(op *schema.Op) {
 	if op.Ordered {
 		items = append(items, gofile.Field("Ordered", jen.True()))
 	}
+	if len(op.Require) > 0 {
+		items = append(items, gofile.Field("Require", jen.Index().Add(gofile.IRName("Requirement")).Values(requirements(op)...)))
+	}
 	if len(op.Special) > 0 {
 		items = append(items, gofile.Field("Special", jen.Index().Add(gofile.IRName("Special")).Add(gofile.Rows(f.specialTable(op)...))))
 	}

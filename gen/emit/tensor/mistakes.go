@@ -115,6 +115,17 @@ func (e *emitter) checks(op *schema.Op) []string {
 			out = append(out, clause)
 		}
 	}
+	desc := ir.Op{}
+	for _, p := range op.Attrs() {
+		desc.Attrs = append(desc.Attrs, ir.Attr{Name: operandName(op, p.Name), Enum: p.Enum, Kind: map[bool]ir.AttrKind{true: ir.AttrEnum}[p.Type == schema.Enum]})
+	}
+	var wants []string
+	for _, r := range op.Require {
+		wants = append(wants, strings.ReplaceAll(r.In(&desc), " || ", " or "))
+	}
+	if len(wants) > 0 {
+		say("it must be that " + listed(wants))
+	}
 	var look func(v *schema.Value)
 	look = func(v *schema.Value) {
 		for i := range v.Args {
