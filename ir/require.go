@@ -60,10 +60,11 @@ func (op *Op) Accepts(attrs ...Value) error {
 	if len(op.Require) == 0 {
 		return nil
 	}
-	return op.unmetOf(attrs)
+	return op.require(attrs)
 }
 
-func (op *Op) unmetOf(attrs []Value) error {
+// require is Accepts where something is required.
+func (op *Op) require(attrs []Value) error {
 	for _, r := range op.Require {
 		if err := op.unmet(r, attrs); err != nil {
 			return err
@@ -163,22 +164,4 @@ func (r Requirement) In(op *Op) string {
 		parts = append(parts, fmt.Sprintf("%s %s %s", at.Name, x.Is, to))
 	}
 	return strings.Join(parts, " || ")
-}
-
-// AcceptsOne is Accepts for one attribute, whatever the others are.
-func (op *Op) AcceptsOne(name string, v Value) error {
-	attrs := make([]Value, len(op.Attrs))
-	for i := range op.Attrs {
-		if op.Attrs[i].Name == name {
-			attrs[i] = v
-		}
-	}
-	for _, r := range op.Require {
-		if list := r.Attrs(); len(list) == 1 && op.Attrs[list[0]].Name == name {
-			if err := op.unmet(r, attrs); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
 }

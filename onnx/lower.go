@@ -6,9 +6,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 )
 
@@ -121,8 +119,12 @@ var elementwise = map[string]lowering{
 			return c.put(0, c.out[0].t.DivScalar(float64(len(c.in))))
 		}
 	}},
-	"Elu":  with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.ELU(x, tensor.Alpha(n.float("alpha"))) }),
-	"Celu": accepting(ops.CELUOp(), "alpha", "alpha", with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.CELU(x, tensor.Alpha(n.float("alpha"))) })),
+	"Elu": with(func(n *node, x tensor.Tensor) tensor.Tensor { return tensor.ELU(x, tensor.Alpha(n.float("alpha"))) }),
+	"Celu": {make: func(n *node) kernel {
+		alpha := tensor.Alpha(n.float("alpha"))
+		n.accept(func() tensor.Tensor { return tensor.CELU(tensor.Ones([]int{1}), alpha) })
+		return func(c *call) error { return c.put(0, tensor.CELU(c.t(0), alpha)) }
+	}},
 	"LeakyRelu": with(func(n *node, x tensor.Tensor) tensor.Tensor {
 		return tensor.LeakyReLU(x, tensor.NegativeSlope(n.float("alpha")))
 	}),
@@ -218,17 +220,12 @@ func with(f func(n *node, x tensor.Tensor) tensor.Tensor) lowering {
 	return lowering{make: func(n *node) kernel { return func(c *call) error { return c.put(0, f(n, c.t(0))) } }}
 }
 
-// accepting is the lowering l by op, an argument of which is an attribute: what op does not
-// accept there is refused when the model is loaded.
-func accepting(op *ir.Op, argument, attribute string, l lowering) lowering {
-	lower := l.make
-	l.make = func(n *node) kernel {
-		if err := op.AcceptsOne(argument, ir.FloatValue(n.float(attribute))); err != nil {
-			n.refuse("attribute %q: %v", attribute, err)
-		}
-		return lower(n)
+// accept refuses the node, when the model is loaded, for what try says of attributes that no
+// operand could change: it applies the operator to a few elements.
+func (n *node) accept(try func() tensor.Tensor) {
+	if err := tensor.Scope(func() error { return try().Err() }); err != nil {
+		n.refuse("%v", err)
 	}
-	return l
 }
 
 // folded is an operator of any number of operands.

@@ -5,14 +5,17 @@ import (
 	"math"
 	"slices"
 
-	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
 // normalizations are the operators that bring numbers to a scale.
 var normalizations = map[string]lowering{
-	"BatchNormalization": accepting(ops.BatchNormOp(), "eps", "epsilon", lowering{make: func(n *node) kernel {
+	"BatchNormalization": {make: func(n *node) kernel {
 		eps, momentum := n.float("epsilon"), n.float("momentum")
+		n.accept(func() tensor.Tensor {
+			one := tensor.Ones([]int{1})
+			return tensor.BatchNorm(one.Unsqueeze(0), one, one, tensor.Eps(eps))
+		})
 		training := n.flag("training_mode")
 		if n.spec.Since < 14 && len(n.file.Outputs) > 1 && n.wants(1) {
 			n.refuse("a normalization that is trained")
@@ -38,7 +41,7 @@ var normalizations = map[string]lowering{
 			y := tensor.BatchNorm(x, average, variance, tensor.Weight(c.t(1)), tensor.Bias(c.t(2)), tensor.Eps(eps))
 			return c.put(0, y.Reshape(c.t(0).Shape()...))
 		}
-	}}),
+	}},
 	"InstanceNormalization": {make: func(n *node) kernel {
 		eps := n.float("epsilon")
 		return func(c *call) error {

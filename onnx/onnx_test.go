@@ -177,6 +177,24 @@ func TestUnsupported(t *testing.T) {
 	}
 }
 
+// What an operator accepts of no operand is refused when a model is loaded.
+func TestUnaccepted(t *testing.T) {
+	float := func(name string, f float32) msg {
+		return msg{}.text(1, name).float(2, f).int(20, 1)
+	}
+	for _, test := range []struct {
+		file []byte
+		want string
+	}{
+		{model(nodes(nodeOf("Celu", "x", "y", float("alpha", 0)))), "alpha is 0, want alpha != 0"},
+		{model(nodes(nodeOf("BatchNormalization", "x x x x x", "y", float("epsilon", -1)))), "eps is -1, want eps >= 0"},
+	} {
+		if _, err := LoadBytes(test.file); !errors.Is(err, ErrUnsupported) || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("error %v, want one with %q", err, test.want)
+		}
+	}
+}
+
 // Files that are wrong, or meant to do harm, are errors that say what is.
 func TestBroken(t *testing.T) {
 	self := msg{}.text(1, "F").text(10, "own").text(4, "a").text(5, "b").bytes(7, nodeOf("F", "a", "b").text(7, "own")...).bytes(9, msg{}.text(1, "own").int(2, 1)...)
