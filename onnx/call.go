@@ -3,6 +3,7 @@ package onnx
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
@@ -140,7 +141,34 @@ func (c *call) ints(i int) ([]int, error) {
 	if c.in[i].form != formTensor {
 		return nil, fmt.Errorf("%w: operand %d is no tensor", ErrInput, i)
 	}
+	if t := c.in[i].t; t.Rank() > 1 && t.NumElements() != t.Size(-1) { // [1, n] is a list to some exporters
+		return nil, fmt.Errorf("operand %d has shape %v, want a list", i, c.in[i].t.Shape())
+	}
 	return c.in[i].ints()
+}
+
+// shaped fails unless operand i, if it is there, has a shape.
+func (c *call) shaped(i int, want ...int) error {
+	if c.has(i) && !slices.Equal(c.t(i).Shape(), want) {
+		return fmt.Errorf("operand %d has shape %v, want %v", i, c.t(i).Shape(), want)
+	}
+	return nil
+}
+
+// spreads fails unless operand i, if it is there, can be broadcast to a shape.
+func (c *call) spreads(i int, to []int) error {
+	if !c.has(i) {
+		return nil
+	}
+	s := c.t(i).Shape()
+	good := len(s) <= len(to)
+	for k := 0; k < len(s) && good; k++ {
+		good = s[k] == 1 || s[k] == to[len(to)-len(s)+k]
+	}
+	if !good {
+		return fmt.Errorf("operand %d has shape %v, which cannot be broadcast to %v", i, s, to)
+	}
+	return nil
 }
 
 // one returns the one element of operand i on the host.

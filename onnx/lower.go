@@ -101,7 +101,13 @@ var elementwise = map[string]lowering{
 	"Sign": unary(tensor.Sign), "Sin": unary(tensor.Sin), "Sinh": unary(tensor.Sinh), "Softsign": unary(tensor.Softsign), "Sqrt": unary(tensor.Sqrt),
 	"Tan": unary(tensor.Tan), "Tanh": unary(tensor.Tanh), "IsNaN": unary(tensor.IsNaN), "HardSwish": unary(tensor.Hardswish), "Mish": unary(tensor.Mish),
 	"Not": unary(tensor.LogicalNot), "BitwiseNot": unary(tensor.BitwiseNot), "Softplus": unary(func(x tensor.Tensor) tensor.Tensor { return tensor.Softplus(x) }),
-	"Det": unary(det),
+	"Det": plain(func(c *call) error {
+		s := c.t(0).Shape()
+		if n := len(s); n < 2 || s[n-1] != s[n-2] {
+			return fmt.Errorf("the determinants of %v, which are no square matrices", s)
+		}
+		return c.put(0, det(c.t(0)))
+	}),
 
 	"Add": pair(tensor.Add), "Sub": pair(tensor.Sub), "Mul": pair(tensor.Mul), "Div": pair(div), "PRelu": pair(prelu),
 	"And": pair(tensor.LogicalAnd), "Or": pair(tensor.LogicalOr), "Xor": pair(tensor.LogicalXor), "BitwiseAnd": pair(tensor.BitwiseAnd),

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,9 @@ var indexing = map[string]lowering{
 		return func(c *call) error {
 			x := c.t(0)
 			a, err := axis(at, x.Rank())
+			if err == nil && x.Rank() == 0 {
+				err = errors.New("one number has no axis to pick from")
+			}
 			if err != nil {
 				return err
 			}
@@ -56,6 +60,9 @@ var indexing = map[string]lowering{
 			if err != nil {
 				return err
 			}
+			if err := c.shaped(2, 2); err != nil {
+				return err
+			}
 			index := positive(c.t(0).ToType(tensor.Int64), depth[0]).Unsqueeze(a)
 			shape := make([]int, index.Rank())
 			for i := range shape {
@@ -85,6 +92,9 @@ var indexing = map[string]lowering{
 				if a, err = axis(at, x.Rank()); err != nil {
 					return err
 				}
+			}
+			if c.t(1).Rank() != 1 {
+				return fmt.Errorf("a condition of shape %v, want a list", c.t(1).Shape())
 			}
 			return c.put(0, x.IndexSelect(a, c.t(1).Nonzero().Reshape(-1)))
 		}
@@ -125,6 +135,9 @@ var indexing = map[string]lowering{
 				return err
 			}
 			x := c.t(0)
+			if x.Rank() < 2 || len(lengths) != x.Size(batch) || len(lengths) == 0 {
+				return fmt.Errorf("%d lengths for sequences %v with axis %d for the batch", len(lengths), x.Shape(), batch)
+			}
 			var parts []tensor.Tensor
 			for i, l := range lengths {
 				one := x.Narrow(batch, i, 1)
@@ -259,6 +272,12 @@ func scatterElements(n *node) kernel {
 		if err != nil {
 			return err
 		}
+		if x.Rank() == 0 {
+			return errors.New("one number has no axis to put elements on")
+		}
+		if err := c.shaped(2, c.t(1).Shape()...); err != nil {
+			return err
+		}
 		return c.put(0, scatter(x, a, positive(c.t(1), x.Size(a)), c.t(2)))
 	}
 }
@@ -272,6 +291,9 @@ func scatterND(n *node) kernel {
 			return fmt.Errorf("indices of shape %v into %v", is, xs)
 		}
 		k := is[len(is)-1]
+		if err := c.shaped(2, slices.Concat(is[:len(is)-1], xs[k:])...); err != nil {
+			return err
+		}
 		rest := product(xs[k:])
 		rows := flat(index, xs).Reshape(-1, 1).Expand(product(is[:len(is)-1]), rest).Contiguous()
 		return c.put(0, scatter(x.Reshape(product(xs[:k]), rest), 0, rows, src.Reshape(-1, rest)).Reshape(xs...))

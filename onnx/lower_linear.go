@@ -65,7 +65,7 @@ func linearAttention(n *node) kernel {
 		batch, steps, width, depth := q.Size(0), q.Size(1), q.Size(2)/readers, v.Size(2)/heads
 		// apart is a sequence by heads, as [batch, heads, steps, elements] of float32.
 		apart := func(t tensor.Tensor, heads int) (tensor.Tensor, error) {
-			if t.Rank() != 3 || !slices.Equal(t.Shape()[:2], []int{batch, steps}) || t.Size(2)%heads != 0 {
+			if t.Rank() != 3 || !slices.Equal(t.Shape()[:2], []int{batch, steps}) || heads < 1 || t.Size(2)%heads != 0 {
 				return t, fmt.Errorf("an operand of shape %v for %d heads and %d steps", t.Shape(), heads, steps)
 			}
 			return t.ToType(tensor.Float32).Reshape(batch, steps, heads, t.Size(2)/heads).Permute(0, 2, 1, 3), nil

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -25,6 +26,11 @@ var normalizations = map[string]lowering{
 			if x.Rank() == 1 {
 				x = x.Unsqueeze(1)
 			}
+			for i := 1; i < 5 && x.Rank() > 1; i++ {
+				if err := c.shaped(i, x.Size(1)); err != nil {
+					return err
+				}
+			}
 			average, variance := c.t(3), c.t(4)
 			if training {
 				dims := append([]int{0}, spatial(x)...)
@@ -45,7 +51,14 @@ var normalizations = map[string]lowering{
 	"InstanceNormalization": {make: func(n *node) kernel {
 		eps := n.float("epsilon")
 		return func(c *call) error {
-			return c.put(0, tensor.InstanceNorm(c.t(0), tensor.Weight(c.t(1)), tensor.Bias(c.t(2)), tensor.Eps(eps)))
+			x := c.t(0)
+			if x.Rank() < 3 {
+				return fmt.Errorf("%v has no spatial axes", x.Shape())
+			}
+			if err := cmp.Or(c.shaped(1, x.Size(1)), c.shaped(2, x.Size(1))); err != nil {
+				return err
+			}
+			return c.put(0, tensor.InstanceNorm(x, tensor.Weight(c.t(1)), tensor.Bias(c.t(2)), tensor.Eps(eps)))
 		}
 	}},
 	"LayerNormalization": {make: func(n *node) kernel {
@@ -54,6 +67,9 @@ var normalizations = map[string]lowering{
 			x := c.t(0)
 			a, err := axis(at, x.Rank())
 			if err != nil {
+				return err
+			}
+			if err := cmp.Or(c.spreads(1, x.Shape()), c.spreads(2, x.Shape())); err != nil {
 				return err
 			}
 			dims := last(x.Rank(), x.Rank()-a)
@@ -89,6 +105,9 @@ var normalizations = map[string]lowering{
 			x := c.t(0)
 			a, err := axis(at, x.Rank())
 			if err != nil {
+				return err
+			}
+			if err := c.spreads(1, x.Shape()); err != nil {
 				return err
 			}
 			wide := x
@@ -139,6 +158,9 @@ var normalizations = map[string]lowering{
 		}
 		return func(c *call) error {
 			x := c.t(0)
+			if x.Rank() < 2 {
+				return fmt.Errorf("%v has no channels", x.Shape())
+			}
 			around := make([]int, 2*(x.Rank()-1))
 			around[len(around)-2], around[len(around)-1] = (size-1)/2, size/2
 			window := x.Square().Pad(around).Unfold(1, size, 1)
@@ -212,16 +234,16 @@ func taper(a, b, d float64) lowering {
 			if err := c.size(size); err != nil {
 				return err
 			}
-			out := make([]float64, size[0])
 			span := float64(size[0])
 			if !periodic {
 				span--
 			}
-			for i := range out {
-				t := 2 * math.Pi * float64(i) / span
-				out[i] = a - b*math.Cos(t) + d*math.Cos(2*t)
+			t := tensor.Arange(0, size[0], 1, tensor.OfType(tensor.Float64), tensor.On(c.dev)).MulScalar(2 * math.Pi / span)
+			y := t.Cos().MulScalar(-b).AddScalar(a)
+			if d != 0 {
+				y = y.Add(t.MulScalar(2).Cos().MulScalar(d))
 			}
-			return c.as(0, tensor.From(out).ToType(carriers[to]).To(c.dev), to)
+			return c.as(0, y.ToType(carriers[to]), to)
 		}
 	}}
 }
@@ -286,17 +308,30 @@ func recurrent(n *node, gates int, names ...string) kernel {
 			x = asBytes(x)
 		}
 		steps, batch, width := x.Size(0), x.Size(1), c.t(2).Size(2)
+		state := []int{ways, batch, width}
+		if batchFirst {
+			state = []int{batch, ways, width}
+		}
+		for _, err := range []error{c.shaped(1, ways, gates*width, x.Size(2)), c.shaped(2, ways, gates*width, width), c.shaped(3, ways, 2*gates*width),
+			c.shaped(4, batch), c.shaped(5, state...), c.shaped(6, state...), c.shaped(7, ways, 3*width)} {
+			if err != nil {
+				return err
+			}
+		}
 		var lengths []int
 		if c.has(4) {
 			var err error
 			if lengths, err = c.ints(4); err != nil {
 				return err
 			}
+			if slices.ContainsFunc(lengths, func(v int) bool { return v < 0 || v > steps }) {
+				return fmt.Errorf("lengths %v of sequences of %d steps", lengths, steps)
+			}
 			if !slices.ContainsFunc(lengths, func(v int) bool { return v != steps }) {
 				lengths = nil
 			}
 		}
-		state := func(i, way int) tensor.Tensor {
+		start := func(i, way int) tensor.Tensor {
 			if !c.has(i) {
 				return tensor.Zeros([]int{batch, width}, tensor.OfType(x.DType()), tensor.On(c.dev))
 			}
@@ -314,10 +349,10 @@ func recurrent(n *node, gates int, names ...string) kernel {
 		}
 		var ys, hs, cs []tensor.Tensor
 		for way := range ways {
-			p := pass{recurrence: r, back: direction == "reverse" || way == 1, lengths: lengths, h: state(5, way), steps: steps}
+			p := pass{recurrence: r, back: direction == "reverse" || way == 1, lengths: lengths, h: start(5, way), steps: steps}
 			p.functions = r.functions[way*len(names) : (way+1)*len(names)]
 			if gates == 4 {
-				p.c = state(6, way)
+				p.c = start(6, way)
 				p.peep, p.peeps = part(7, way)
 			}
 			p.w, _ = part(1, way)

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -43,6 +44,9 @@ var products = map[string]lowering{
 			out := tensor.MM(x, y)
 			if alpha != 1 {
 				out = out.MulScalar(alpha)
+			}
+			if err := c.spreads(2, out.Shape()); err != nil {
+				return cmp.Or(out.Err(), err)
 			}
 			if c.has(2) {
 				z := c.t(2)

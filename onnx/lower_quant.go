@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -20,6 +21,9 @@ var quantization = map[string]lowering{
 	"QLinearConv": {make: func(n *node) kernel {
 		conv := integerConvolution(n, 2, 3, 5)
 		return func(c *call) error {
+			if err := cmp.Or(c.perTensor(1, 2, 6, 7), c.perChannel(c.t(3).Size(0), 4, 5)); err != nil {
+				return err
+			}
 			y, err := conv(c)
 			if err != nil {
 				return err
@@ -50,6 +54,27 @@ func linearMatMul(c *call) error {
 	x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
 	scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
 	return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
+}
+
+// perTensor fails unless the operands, where they are there, have one element.
+func (c *call) perTensor(list ...int) error {
+	for _, i := range list {
+		if c.has(i) && c.t(i).NumElements() != 1 {
+			return fmt.Errorf("operand %d has shape %v, want one element", i, c.t(i).Shape())
+		}
+	}
+	return nil
+}
+
+// perChannel fails unless the operands, where they are there, have one element, or one for each
+// of n channels.
+func (c *call) perChannel(n int, list ...int) error {
+	for _, i := range list {
+		if c.has(i) && c.t(i).NumElements() != 1 && !slices.Equal(c.t(i).Shape(), []int{n}) {
+			return fmt.Errorf("operand %d has shape %v, want one element or %d", i, c.t(i).Shape(), n)
+		}
+	}
+	return nil
 }
 
 // integerConvolution returns what convolves the integers of operand 0 with those of weight,
@@ -88,6 +113,9 @@ func spreadOver(p, x tensor.Tensor, at, block int) (tensor.Tensor, error) {
 			return p, fmt.Errorf("parameters of shape %v in blocks of %d for %v", p.Shape(), block, x.Shape())
 		}
 		return p.Narrow(a, 0, x.Size(a)), nil
+	}
+	if p.Rank() != 1 || x.Rank() == 0 || p.Size(0) != x.Size(a) {
+		return p, fmt.Errorf("parameters of shape %v along axis %d of %v", p.Shape(), at, x.Shape())
 	}
 	shape := slices.Repeat([]int{1}, x.Rank())
 	shape[a] = -1
@@ -165,7 +193,7 @@ func dequantize(n *node) kernel {
 
 // fit gives a parameter of one axis the rank of what it belongs to. A number stays one.
 func fit(p tensor.Tensor, rank, at int) tensor.Tensor {
-	if p.Rank() != 1 || p.Size(0) == 1 {
+	if p.Rank() != 1 || p.Size(0) == 1 || rank == 0 {
 		if p.Rank() == 1 {
 			return p.Reshape()
 		}

@@ -33,6 +33,9 @@ var reductions = map[string]lowering{
 	}},
 	"Hardmax": {make: func(n *node) kernel {
 		return softmax(n, func(x tensor.Tensor, a int) tensor.Tensor {
+			if x.Rank() == 0 || x.NumElements() == 0 {
+				return tensor.OnesLike(x)
+			}
 			at := tensor.Argmax(x, tensor.Dim(a), tensor.KeepDim())
 			shape := make([]int, x.Rank())
 			for i := range shape {

@@ -511,15 +511,21 @@ func pad(n *node) kernel {
 // padAxis pads one axis. The modes other than constant repeat elements, as often as it
 // takes.
 func padAxis(x tensor.Tensor, a, before, after int, mode string, fill tensor.Tensor) (tensor.Tensor, error) {
+	if err := x.Err(); err != nil {
+		return x, err
+	}
+	n := x.Size(a)
+	if before < -n || after < -n || before > math.MaxInt-n-max(after, 0) {
+		return x, fmt.Errorf("pads of %d and %d of an axis of %d", before, after, n)
+	}
 	if before < 0 || after < 0 {
-		n := x.Size(a)
 		from, to := max(-before, 0), n-max(-after, 0)
 		if from > to {
 			return x, fmt.Errorf("pads of %d and %d of an axis of %d", before, after, n)
 		}
 		x, before, after = x.Slice(a, from, to, 1), max(before, 0), max(after, 0)
 	}
-	n := x.Size(a)
+	n = x.Size(a)
 	switch {
 	case before == 0 && after == 0:
 		return x, nil
@@ -533,23 +539,18 @@ func padAxis(x tensor.Tensor, a, before, after int, mode string, fill tensor.Ten
 	case n == 0:
 		return x, fmt.Errorf("padding of an axis of no elements in mode %s", mode)
 	}
-	index := make([]int64, before+n+after)
-	for i := range index {
-		k := i - before
-		switch {
-		case mode == "edge":
-			k = min(max(k, 0), n-1)
-		case mode == "wrap":
-			k = ((k % n) + n) % n
-		case n == 1:
-			k = 0
-		default:
-			period := 2 * (n - 1)
-			if k = ((k % period) + period) % period; k >= n {
-				k = period - k
-			}
-		}
-		index[i] = int64(k)
+	index := tensor.Arange(-before, n+after, 1, tensor.On(x.Device()))
+	switch {
+	case mode == "edge":
+		index = index.ClampScalar(0, n-1)
+	case mode == "wrap":
+		index = index.RemainderScalar(n)
+	case n == 1:
+		index = tensor.ZerosLike(index)
+	default:
+		period := 2 * (n - 1)
+		index = index.RemainderScalar(period)
+		index = tensor.Where(index.GeScalar(n), index.Neg().AddScalar(period), index)
 	}
-	return x.IndexSelect(a, tensor.From(index).To(x.Device())), nil
+	return x.IndexSelect(a, index), nil
 }

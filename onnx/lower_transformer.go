@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -68,10 +69,18 @@ func rotary(n *node) kernel {
 		}
 		if c.has(3) {
 			at := c.t(3)
+			if cos.Rank() != 2 || sin.Rank() != 2 {
+				return fmt.Errorf("caches of shapes %v and %v, want a row for each position", cos.Shape(), sin.Shape())
+			}
 			pick := func(t tensor.Tensor) tensor.Tensor {
 				return t.IndexSelect(0, at.Reshape(-1)).Reshape(append(at.Shape(), t.Size(1))...)
 			}
 			cos, sin = pick(cos), pick(sin)
+		}
+		for _, t := range []tensor.Tensor{cos, sin} {
+			if want := []int{shape[0], x.Size(1), width / 2}; !slices.Equal(t.Shape(), want) {
+				return cmp.Or(t.Err(), fmt.Errorf("a cache of shape %v, want %v", t.Shape(), want))
+			}
 		}
 		cos, sin = cos.Unsqueeze(2), sin.Unsqueeze(2)
 		turned, rest := x.Narrow(3, 0, width), x.Narrow(3, width, x.Size(3)-width)
@@ -215,6 +224,9 @@ func (a attending) bias(c *call, q, k tensor.Tensor, past int) (bias tensor.Tens
 		if m.DType() == tensor.Bool {
 			m = tensor.Where(m, zero, hide)
 		}
+		if m.Rank() < 1 || m.Rank() > 4 {
+			return bias, false, fmt.Errorf("a mask of shape %v for %d queries and %d keys", m.Shape(), steps, keys)
+		}
 		if short := keys - m.Size(m.Rank()-1); short > 0 {
 			shape := m.Shape()
 			shape[len(shape)-1] = short
@@ -226,6 +238,9 @@ func (a attending) bias(c *call, q, k tensor.Tensor, past int) (bias tensor.Tens
 	row := tensor.Arange(past, past+steps, 1, tensor.On(c.dev)).Unsqueeze(1)
 	var lengths tensor.Tensor
 	if c.has(6) {
+		if err := c.shaped(6, q.Size(0)); err != nil {
+			return bias, false, err
+		}
 		lengths = c.t(6).Reshape(-1, 1, 1, 1)
 		if !c.has(4) { // the keys end where the sequence does
 			row = row.Add(lengths).SubScalar(steps)

@@ -19,15 +19,15 @@ var windows = map[string]lowering{
 	"LpPool":            {make: lpPool},
 	"Col2Im":            {make: fold},
 	"DeformConv":        {make: deform},
-	"GlobalAveragePool": plain(func(c *call) error { return c.put(0, mean(c.t(0), spatial(c.t(0)), true)) }),
-	"GlobalMaxPool": plain(func(c *call) error {
-		return c.put(0, tensor.Max(c.t(0), tensor.Dim(spatial(c.t(0))...), tensor.KeepDim()))
-	}),
+	"GlobalAveragePool": plain(global(func(x tensor.Tensor, dims []int) tensor.Tensor { return mean(x, dims, true) })),
+	"GlobalMaxPool": plain(global(func(x tensor.Tensor, dims []int) tensor.Tensor {
+		return tensor.Max(x, tensor.Dim(dims...), tensor.KeepDim())
+	})),
 	"GlobalLpPool": {make: func(n *node) kernel {
 		p := float64(n.int("p"))
-		return func(c *call) error {
-			return c.put(0, sum(c.t(0).Abs().PowScalar(p), spatial(c.t(0)), true).PowScalar(1/p))
-		}
+		return global(func(x tensor.Tensor, dims []int) tensor.Tensor {
+			return sum(x.Abs().PowScalar(p), dims, true).PowScalar(1 / p)
+		})
 	}},
 }
 
@@ -90,6 +90,9 @@ func deform(n *node) kernel {
 			x, pads = x.Pad(w.around()), make([]int, 2)
 		}
 		opts := []tensor.Option{tensor.Stride(w.strides...), tensor.Dilation(w.dilations...), tensor.Padding(pads...)}
+		if err := c.shaped(3, weight.Size(0)); err != nil {
+			return err
+		}
 		if c.has(3) {
 			opts = append(opts, tensor.Bias(c.t(3)))
 		}
@@ -101,12 +104,17 @@ func deform(n *node) kernel {
 }
 
 // spatial returns the axes after the channels.
-func spatial(x tensor.Tensor) []int {
-	var out []int
-	for i := 2; i < x.Rank(); i++ {
-		out = append(out, i)
+func spatial(x tensor.Tensor) []int { return last(x.Rank(), max(x.Rank()-2, 0)) }
+
+// global reduces the axes after the channels.
+func global(f func(x tensor.Tensor, dims []int) tensor.Tensor) kernel {
+	return func(c *call) error {
+		x := c.t(0)
+		if x.Rank() < 3 {
+			return fmt.Errorf("a pooling of %v, which has no spatial axes", x.Shape())
+		}
+		return c.put(0, f(x, spatial(x)))
 	}
-	return out
 }
 
 // A window is the geometry of a convolution or a pooling, per axis.
@@ -145,6 +153,8 @@ func (w window) on(extents, kernel []int) (window, error) {
 	}
 	if w.kernel == nil {
 		w.kernel = kernel
+	} else if kernel != nil && !slices.Equal(kernel, w.kernel) {
+		return w, fmt.Errorf("kernel_shape %v, and a weight of %v", w.kernel, kernel)
 	}
 	w.strides, w.dilations, w.pads = fill(w.strides, d, 1), fill(w.dilations, d, 1), fill(w.pads, 2*d, 0)
 	if len(w.kernel) != d || len(w.strides) != d || len(w.dilations) != d || len(w.pads) != 2*d {
@@ -164,6 +174,14 @@ func (w window) on(extents, kernel []int) (window, error) {
 		w.pads = make([]int, 2*d)
 	}
 	return w, nil
+}
+
+// over returns the window for a tensor [n, c, spatial...].
+func (w window) over(x tensor.Tensor, kernel []int) (window, error) {
+	if x.Rank() < 3 {
+		return w, fmt.Errorf("windows over %v, which has no spatial axes", x.Shape())
+	}
+	return w.on(x.Shape()[2:], kernel)
 }
 
 // span returns the elements that a window reaches over along axis i.
@@ -202,6 +220,9 @@ func convolve(n *node) kernel {
 			x, pads = x.Pad(w.around()), make([]int, d)
 		}
 		opts := []tensor.Option{tensor.Stride(w.strides...), tensor.Dilation(w.dilations...), tensor.Groups(groups), tensor.Padding(pads...)}
+		if err := c.shaped(2, weight.Size(0)); err != nil {
+			return err
+		}
 		if c.has(2) {
 			opts = append(opts, tensor.Bias(c.t(2)))
 		}
@@ -224,6 +245,9 @@ func convolveTransposed(n *node) kernel {
 			return fmt.Errorf("%w: a transposed convolution of %v with %v", ErrUnsupported, x.Shape(), weight.Shape())
 		}
 		extents := x.Shape()[2:]
+		if err := c.shaped(2, groups*weight.Size(1)); err != nil {
+			return err
+		}
 		w, err := w0.on(extents, weight.Shape()[2:])
 		if err != nil {
 			return err
@@ -384,7 +408,7 @@ func maxPool(n *node) kernel {
 	return func(c *call) error {
 		x := c.t(0)
 		d := x.Rank() - 2
-		w, err := w0.on(x.Shape()[2:], nil)
+		w, err := w0.over(x, nil)
 		if err != nil {
 			return err
 		}
@@ -425,7 +449,7 @@ func averagePool(n *node) kernel {
 	return func(c *call) error {
 		x := c.t(0)
 		d := x.Rank() - 2
-		w, err := w0.on(x.Shape()[2:], nil)
+		w, err := w0.over(x, nil)
 		if err != nil {
 			return err
 		}
@@ -452,7 +476,7 @@ func lpPool(n *node) kernel {
 	w0, p := windowOf(n), float64(n.int("p"))
 	return func(c *call) error {
 		x := c.t(0)
-		w, err := w0.on(x.Shape()[2:], nil)
+		w, err := w0.over(x, nil)
 		if err != nil {
 			return err
 		}
@@ -467,10 +491,10 @@ func maxUnpool(n *node) kernel {
 	return func(c *call) error {
 		x := c.t(0)
 		d := x.Rank() - 2
-		if d < 1 {
-			return fmt.Errorf("%w: an unpooling of %v", ErrUnsupported, x.Shape())
+		w, err := w0.over(x, w0.kernel)
+		if err == nil {
+			err = c.shaped(1, x.Shape()...)
 		}
-		w, err := w0.on(x.Shape()[2:], w0.kernel)
 		if err != nil {
 			return err
 		}

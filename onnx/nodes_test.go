@@ -158,17 +158,9 @@ func (c nodeCase) run(d device.Device) error {
 				}
 				return nil
 			}
-			inputs := map[string]*value{}
-			for i, in := range file.Graph.Inputs {
-				raw, ok := c.files[fmt.Sprintf("%s/input_%d.pb", dir, i)]
-				if !ok {
-					continue
-				}
-				v, err := stored(raw, model.inputs[i], in.Type)
-				if err != nil {
-					return err
-				}
-				inputs[in.Name] = lent(v)
+			inputs, err := c.inputs(model, file, dir)
+			if err != nil {
+				return err
 			}
 			for round := range rounds {
 				got, err := model.run(context.Background(), inputs, nil)
@@ -192,6 +184,23 @@ func (c nodeCase) run(d device.Device) error {
 			}
 		}
 	})
+}
+
+// inputs returns the operands of a test's set.
+func (c nodeCase) inputs(model *Model, file *format.Model, dir string) (map[string]*value, error) {
+	out := map[string]*value{}
+	for i, in := range file.Graph.Inputs {
+		raw, ok := c.files[fmt.Sprintf("%s/input_%d.pb", dir, i)]
+		if !ok {
+			continue
+		}
+		v, err := stored(raw, model.inputs[i], in.Type)
+		if err != nil {
+			return nil, err
+		}
+		out[in.Name] = lent(v)
+	}
+	return out, nil
 }
 
 // lent returns a value whose memory no run gives back.
