@@ -207,7 +207,15 @@ func (c *call) derived(i int, name string, f func(t tensor.Tensor) tensor.Tensor
 		return d
 	}
 	var d tensor.Tensor
-	core.Unrecorded(func() { core.OutsideScope(func() { d = f(t).Contiguous() }) })
+	core.Unrecorded(func() {
+		core.OutsideScope(func() {
+			_ = tensor.Scope(func() error { // what f makes on the way goes at once
+				d = f(t).Contiguous()
+				tensor.Keep(d)
+				return nil
+			})
+		})
+	})
 	if k.derived == nil {
 		k.derived = map[string]tensor.Tensor{}
 	}

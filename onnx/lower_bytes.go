@@ -17,12 +17,12 @@ func (c *call) isByte(i int) bool {
 	return dt == tensor.Uint8 || dt == tensor.Int8
 }
 
-// moved returns bytes as those of the other kind, all of which differ by 128.
+// moved returns bytes as those of the other kind, all of which differ by 128: by their highest bit.
 func moved(t tensor.Tensor) tensor.Tensor {
 	if t.DType() == tensor.Uint8 {
-		return t.ToType(tensor.Int16).AddScalar(-128).ToType(tensor.Int8)
+		return t.BitwiseXorScalar(128).ToType(tensor.Int8)
 	}
-	return t.ToType(tensor.Int16).AddScalar(128).ToType(tensor.Uint8)
+	return t.ToType(tensor.Uint8).BitwiseXorScalar(128)
 }
 
 // asKind returns operand i as bytes of dtype, for one direction of several where way is not

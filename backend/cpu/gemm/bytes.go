@@ -2,6 +2,7 @@ package gemm
 
 import (
 	"encoding/binary"
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
@@ -97,17 +98,55 @@ func (b *Bytes) MulSerial(m int, a unsafe.Pointer, row int, c Matrix, bias []int
 	b.mul(m, a, row, c, bias, true)
 }
 
+// MulBack is Mul of few rows by the calling goroutine, which takes the columns from the last to
+// the first. Where a product with the same matrix was before, a cache still has the last ones.
+func (b *Bytes) MulBack(m int, a unsafe.Pointer, row int, c Matrix) {
+	if b.few(m) {
+		b.panels(m, a, row, c, nil, true)
+		return
+	}
+	b.mul(m, a, row, c, nil, false)
+}
+
 func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, serial bool) {
 	switch {
 	case m == 0 || b.n == 0:
 	case b.e == nil || b.k == 0:
 		b.plain(m, a, row, c, bias)
+	case b.few(m) && (serial || m*b.n*b.packed.k <= b.e.share || runtime.GOMAXPROCS(0) == 1):
+		b.panels(m, a, row, c, bias, false)
 	default:
 		p := Product[int32]{M: m, N: b.n, K: b.packed.k, A: Matrix{a, row / 4, 1}, C: c, Packed: &b.packed, Stretch: byteQuads, Serial: serial}
 		if bias != nil {
 			p.Bias = unsafe.Pointer(&bias[0])
 		}
 		run(b.e, &p)
+	}
+}
+
+// few reports whether a kernel takes so many rows at once, and all terms.
+func (b *Bytes) few(m int) bool {
+	return b.e != nil && m > 0 && m <= b.e.rows[oneEdge] && b.k > 0 && b.n > 0 && b.packed.k <= byteQuads
+}
+
+// panels is Mul of few rows, one panel after the other, or with back from the last to the first.
+func (b *Bytes) panels(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, back bool) {
+	width := b.e.columns()
+	t := tile{a: a, aRow: row, aCol: 4, bRow: width * 4, k: b.packed.k, cRow: c.Row * 4, groups: 1}
+	n := ceil(b.n, width)
+	for i := range n {
+		if back {
+			i = n - 1 - i
+		}
+		j := i * width
+		t.b, t.c = unsafe.Add(b.packed.ptr, j*t.k*4), unsafe.Pointer(at[int32](c, 0, j))
+		t.ahead = t.b
+		if bias != nil {
+			t.src = unsafe.Pointer(&bias[j])
+		}
+		class, last := b.e.classOf(min(width, b.n-j))
+		t.last = last
+		runTile[int32](b.e.family, class, m, &t)
 	}
 }
 

@@ -31,7 +31,7 @@ func bytesOf(rng *rand.Rand, n int) []uint8 {
 func TestMulBytes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		rng := rand.New(rand.NewPCG(7, 8))
-		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {1, 100, 520}, {4, 95, 64}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}} {
 			m, n, k := s[0], s[1], s[2]
 			for _, layout := range []Matrix{{Row: n, Col: 1}, {Row: 1, Col: k}} {
 				data := bytesOf(rng, max(1, k*n))
@@ -62,6 +62,14 @@ func TestMulBytes(t *testing.T) {
 					if diff := cmp.Diff(want, got); diff != "" {
 						t.Fatalf("%v, B %v, %d processors (-want +got):\n%s", s, layout, procs, diff)
 					}
+				}
+				got := make([]int32, m*n)
+				b.MulBack(m, unsafe.Pointer(&a[0]), row, Matrix{unsafe.Pointer(&got[0]), n, 1})
+				for i := range got {
+					got[i] += bias[i%n]
+				}
+				if diff := cmp.Diff(want, got); diff != "" {
+					t.Fatalf("%v, B %v, from the last column (-want +got):\n%s", s, layout, diff)
 				}
 				for j, sum := range b.Sums() {
 					want := int32(0)

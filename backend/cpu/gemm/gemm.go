@@ -60,6 +60,10 @@ type Product[T Number] struct {
 
 	Serial bool // use the calling goroutine only
 
+	// Back has products of few rows read the columns of B from the last to the first. Where a
+	// product with the same B was before, a cache still has the last ones.
+	Back bool
+
 	// Done, unless nil, is called once for each block of C, rows [i0, i1) and
 	// columns [j0, j1), when it is finished and still in a cache. The blocks are
 	// disjoint and cover C. Several goroutines call it at once.

@@ -7,6 +7,10 @@ import (
 	"runtime"
 	"testing"
 	"unsafe"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
 // A case of strides: how a matrix of the given extents lies in memory.
@@ -159,4 +163,29 @@ func BenchmarkMul(b *testing.B) {
 			b.ReportMetric(float64(b.N)*float64(2*m*n*k)/float64(b.Elapsed().Nanoseconds()), "GF/s")
 		})
 	}
+}
+
+// TestBack: from which end columns are read changes nothing, to the bit.
+func TestBack(t *testing.T) {
+	eachLevel(t, func(t *testing.T, level simd.Level) {
+		rng := rand.New(rand.NewPCG(3, 4))
+		for _, s := range [][3]int{{1, 300, 700}, {3, 1024, 512}, {2, 301, 700}} {
+			m, n, k := s[0], s[1], s[2]
+			a, b := make([]float32, m*k), make([]float32, n*k)
+			for _, list := range [][]float32{a, b} {
+				for i := range list {
+					list[i] = rng.Float32() - 0.5
+				}
+			}
+			var got [2][]float32
+			for i := range got {
+				got[i] = make([]float32, m*n)
+				runAt(level, &Product[float32]{M: m, N: n, K: k, A: Matrix{unsafe.Pointer(&a[0]), k, 1}, B: Matrix{unsafe.Pointer(&b[0]), 1, k},
+					C: Matrix{unsafe.Pointer(&got[i][0]), n, 1}, Back: i == 1})
+			}
+			if diff := cmp.Diff(got[0], got[1]); diff != "" {
+				t.Errorf("%v (-forward +back):\n%s", s, diff)
+			}
+		}
+	})
 }

@@ -171,14 +171,20 @@ func (j *thinJob[T]) dots(lo, hi int) {
 	e := j.e
 	t := thin{bRow: j.B.Col * e.size, x: j.x, xRow: j.xRow, yRow: j.y.Row * e.size, count: j.K, last: j.K % e.lanes}
 	for lo < hi {
-		t.b, t.y = unsafe.Pointer(at[T](j.B, 0, lo)), unsafe.Pointer(at[T](j.y, 0, lo))
 		columns := dotColumns
 		t.groups = min((hi-lo)/columns, max(1, thinElements/(columns*j.K)))
 		if t.groups == 0 {
 			columns, t.groups = 1, hi-lo
 		}
+		first := lo
+		if j.Back && (hi-lo)%columns == 0 {
+			first = hi - columns*t.groups
+			hi = first
+		} else {
+			lo += columns * t.groups
+		}
+		t.b, t.y = unsafe.Pointer(at[T](j.B, 0, first)), unsafe.Pointer(at[T](j.y, 0, first))
 		runDots(e.family, j.M, columns, &t)
-		lo += columns * t.groups
 	}
 }
 

@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"math"
+	"runtime"
 	"slices"
 	"unsafe"
 
@@ -41,7 +42,7 @@ func byteLSTM[T float](c *ir.Call) {
 	f := newSet[T]()
 	for s := range l.steps {
 		t := l.at(s)
-		l.multiply(h)
+		l.multiply(h, s%2 == 1)
 		x, hs, cs := gatesOf(l.recurrence, gates, t), state(l.recurrence, outs, t), state(l.recurrence, states, t)
 		each(l.recurrence, func(k *cell[T], row int) {
 			z, top := k.room[:4*l.width], k.gate(k.room, 4)
@@ -90,9 +91,10 @@ func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir
 	return l
 }
 
-// multiply quantizes the outputs h, as float32, and multiplies them with the weight. Where
-// these have no finite scale, one of them is NaN or infinite, say, it is NaN for all.
-func (l *byteLayer[T]) multiply(h []T) {
+// multiply quantizes the outputs h, as float32, and multiplies them with the weight: every other
+// step with back from its end, which a cache still holds. Where the outputs have no finite scale,
+// one of them is NaN or infinite, say, it is NaN for all.
+func (l *byteLayer[T]) multiply(h []T, back bool) {
 	low, scale := spanOf(h)
 	if scale-scale != 0 {
 		l.least = 0
@@ -114,6 +116,10 @@ func (l *byteLayer[T]) multiply(h []T) {
 		l.by[i] = s * T(scale)
 	}
 	sums := gemm.Matrix{Ptr: unsafe.Pointer(&l.sums[0]), Row: 4 * l.width, Col: 1}
+	if back && runtime.GOMAXPROCS(0) == 1 {
+		l.weight.MulBack(l.batch, unsafe.Pointer(&l.bytes[0]), row, sums)
+		return
+	}
 	l.weight.Mul(l.batch, unsafe.Pointer(&l.bytes[0]), row, sums, nil)
 }
 

@@ -137,13 +137,15 @@ func across[T float](r *recurrence, weight []T) gemm.Matrix {
 	return gemm.Matrix{Ptr: to.Ptr, Row: n, Col: 1}
 }
 
-// toGates sets gates to what a state gives to them: state @ w, which is the
-// transposed weight.
-func toGates[T float](r *recurrence, gates, state []T, w gemm.Matrix) {
+// toGates sets gates to what the state before the i-th step gives to them: state @ w, which is
+// the transposed weight. Every other step reads that from its end, which a cache still holds.
+func toGates[T float](r *recurrence, i int, gates, state []T, w gemm.Matrix) {
 	if len(gates) == 0 {
 		return
 	}
-	gemm.Mul[T](r.batch, r.gates*r.width, r.width, dense(state, r.width), w, dense(gates, r.gates*r.width), false)
+	n := r.gates * r.width
+	p := gemm.Product[T]{M: r.batch, N: n, K: r.width, A: dense(state, r.width), B: w, C: dense(gates, n), Back: i%2 == 1}
+	p.Run()
 }
 
 // toState sets, or with add adds to, a state's gradient what the gates' gives to
@@ -214,7 +216,7 @@ func lstm[T float](r *recurrence, in, out []ir.View) {
 	inner, w, f := make([]T, r.batch*4*r.width), across(r, weight), newSet[T]()
 	for s := range r.steps {
 		x, hs, cs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s)), state(r, o[1], r.at(s))
-		toGates(r, inner, h, w)
+		toGates(r, s, inner, h, w)
 		before := c
 		each(r, func(k *cell[T], row int) {
 			z := k.lstmGates(f, rowOf(x, row, 4*r.width), rowOf(inner, row, 4*r.width), bias)
@@ -305,7 +307,7 @@ func gru[T float](r *recurrence, in, out []ir.View) {
 	inner, w, f := make([]T, r.batch*3*r.width), across(r, weight), newSet[T]()
 	for s := range r.steps {
 		x, hs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s))
-		toGates(r, inner, h, w)
+		toGates(r, s, inner, h, w)
 		before := h
 		each(r, func(c *cell[T], row int) {
 			z, _ := c.gruGates(f, rowOf(x, row, 3*r.width), rowOf(inner, row, 3*r.width), bias)
@@ -405,7 +407,7 @@ func activated[T float](r *recurrence, in, out []ir.View, f *activation[T]) {
 	w := across(r, weight)
 	for s := range r.steps {
 		x, hs := state(r, gates, r.at(s)), state(r, o[0], r.at(s))
-		toGates(r, hs, h, w)
+		toGates(r, s, hs, h, w)
 		each(r, func(c *cell[T], row int) {
 			hs := rowOf(hs, row, r.width)
 			plus(hs, rowOf(x, row, r.width), hs, bias)
