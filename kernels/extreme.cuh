@@ -24,4 +24,20 @@ template <class T> SINTER_FN T to_search(T x, bool smallest) {
 // better compares twice where a > b || (a != a && b == b) does three times.
 template <class T> SINTER_FN bool better(T a, T b) { return !(a <= b) && b == b; }
 
+// The smaller and the larger of two floats as real.cuh has them, where a fold takes one of
+// each element: one instruction instead of ten. NaN comes before every number, and -0 below 0.
+#if __CUDA_ARCH__ >= 800
+SINTER_FN float min(float a, float b) {
+  float r;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+
+SINTER_FN float max(float a, float b) {
+  float r;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
+  return r;
+}
+#endif
+
 }  // namespace sinter

@@ -37,6 +37,7 @@
 
 #pragma once
 
+#include "extreme.cuh"
 #include "num.cuh"
 #include "space.cuh"
 

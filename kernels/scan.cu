@@ -339,22 +339,6 @@ SINTER_SCAN(cumulative_min_bfloat16, CumulativeMinFloatFn<float32>, bfloat16, bf
 SINTER_SCAN(cumulative_min_float32, CumulativeMinFloatFn<float32>, float32, float32)
 SINTER_SCAN(cumulative_min_float64, CumulativeMinFloatFn<float64>, float64, float64)
 
-// FloatLogcumsumexp: init -Inf, map x, combine where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b)))), finish a
-template <class T> struct FloatLogcumsumexpFn {
-  typedef typename real_of<T>::type R;
-  typedef T Acc;
-  typedef typename real_of<Acc>::type AccR;
-  long long dim;
-  SINTER_FN Acc init() const { return (-sinter::infinity<Acc>()); }
-  SINTER_FN T map(T x) const { return x; }
-  SINTER_FN Acc combine(Acc a, Acc b) const { return ((a == b) ? (a + Acc(0.6931471805599453)) : (sinter::max(a, b) + sinter::log1p(sinter::exp(-sinter::abs(a - b))))); }
-  SINTER_FN Acc finish(Acc a, long long count) const { return a; }
-};
-SINTER_SCAN(float_logcumsumexp_float16, FloatLogcumsumexpFn<float32>, float16, float16)
-SINTER_SCAN(float_logcumsumexp_bfloat16, FloatLogcumsumexpFn<float32>, bfloat16, bfloat16)
-SINTER_SCAN(float_logcumsumexp_float32, FloatLogcumsumexpFn<float32>, float32, float32)
-SINTER_SCAN(float_logcumsumexp_float64, FloatLogcumsumexpFn<float64>, float64, float64)
-
 // PlaceIf: where(x == best || isnan(x), places, 0)
 template <class T> struct PlaceIfFn {
   typedef typename real_of<T>::type R;

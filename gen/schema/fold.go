@@ -126,8 +126,8 @@ func (l *loader) foldBody(e *entry, n *yaml.Node, what string, types [][]typing)
 	}
 	if f, has := keys["cuda"]; has {
 		ref, good := l.goRef(f.val, what+": cuda")
-		if op.Kernel = map[string]GoRef{"cuda": ref}; what == "scan" && good {
-			l.errorf(l.pos(f.key), "scan: cuda: is for a reduction")
+		if good {
+			op.Kernel = map[string]GoRef{"cuda": ref}
 		}
 	}
 	_, firsts := keys["first"]

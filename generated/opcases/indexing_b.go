@@ -36,6 +36,22 @@ var scatterExtremeGradCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 2}, {2, 2}, {2, 2}, {1, 2}, {1, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "domain(1, 1)", "domain(1, 1)", "index(2)", "domain(1, 1)"}},
+		{Shapes: [][]int{{3, 4}, {3, 4}, {3, 4}, {3, 7}, {3, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "domain(1, 1)", "domain(1, 1)", "index(4)", "domain(1, 1)"}},
+	},
+	Grad: []bool{false, false, false, false, false},
+}
+
+var scatterExtremeGradPartsCase = optest.Operator{
+	Op:     ops.ScatterExtremeGradPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.ScatterExtremeGradParts(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int), a.In[3], a.In[4], a.Attrs[1].Int != 0))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 2}, {2, 2}, {2, 2}, {1, 2}, {1, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "domain(1, 1)", "domain(1, 1)", "index(2)", "domain(1, 1)"}},
 	},
 	Grad: []bool{false, false, false, false, false},
 }

@@ -9,6 +9,37 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var float8BytesCase = optest.Operator{
+	Op:     ops.Float8BytesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Float8Bytes(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-500, 500},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(64), ir.FloatValue(8), ir.FloatValue(126), ir.FloatValue(126), ir.FloatValue(127), ir.FloatValue(0)}},
+		{Shapes: [][]int{{67}}, Attrs: []ir.Value{ir.FloatValue(16384), ir.FloatValue(4), ir.FloatValue(123), ir.FloatValue(124), ir.FloatValue(127), ir.FloatValue(0)}},
+	},
+	Grad: []bool{false},
+}
+
+var float8BytesPartsCase = optest.Operator{
+	Op:     ops.Float8BytesPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Float8BytesParts(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-500, 500},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(64), ir.FloatValue(8), ir.FloatValue(126), ir.FloatValue(126), ir.FloatValue(127), ir.FloatValue(0)}},
+	},
+	Grad: []bool{false},
+}
+
 var float8CodeCase = optest.Operator{
 	Op:     ops.Float8CodeOp(),
 	Schema: "ops.yaml",

@@ -474,21 +474,6 @@ var weightedRowsGradPartsCase = optest.Operator{
 	Grad: []bool{true, false, true},
 }
 
-var weightedRowsPartsCase = optest.Operator{
-	Op:     ops.WeightedRowsPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WeightedRowsParts(a.In[0], a.In[1], a.In[2])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    64,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 4, 3}, {1, 5, 2}, {1, 5, 2}}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 4, 1}, {2, 5, 3}, {2, 5, 3}}, Values: []string{"", "index(4)", ""}},
-	},
-	Grad: []bool{true, false, true},
-}
-
 var weightedRowsProductsCase = optest.Operator{
 	Op:     ops.WeightedRowsProductsOp(),
 	Schema: "ops.yaml",

@@ -593,34 +593,74 @@ func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf b
 
 // scatterAmaxBackward is the gradient of scatter_amax.
 func scatterAmaxBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, scatterAmaxGradX(grad)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, scatterAmaxGradSrc(grad)))
+	if grad.Needs(0) || grad.Needs(2) {
+		dy := grad.Dy(0)
+		x := grad.In(0)
+		index := grad.In(1)
+		src := grad.In(2)
+		out := grad.Out(0)
+		dim := int(grad.Attr(0).Int)
+		includeSelf := grad.Attr(1).Int != 0
+		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+		if grad.Needs(0) {
+			grad.Set(0, fit(grad, 0, dx))
+		}
+		if grad.Needs(2) {
+			grad.Set(2, fit(grad, 2, dsrc))
+		}
 	}
 }
 
-func scatterAmaxGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-	return ScatterBase(dx1, dim, index, includeSelf)
+var scatterAminOp = ir.Op{
+	Name:    "scatter_amin",
+	Doc:     "is scatter_reduce with amin, for src of index's shape.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
 }
 
-func scatterAmaxGradSrc(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-	return dsrc1
+// ScatterAminOp returns the descriptor of scatter_amin, which must not be
+// changed.
+func ScatterAminOp() *ir.Op {
+	return &scatterAminOp
+}
+
+// ScatterAmin is scatter_reduce with amin, for src of index's shape.
+func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAminOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
+}
+
+// scatterAminBackward is the gradient of scatter_amin.
+func scatterAminBackward(grad *core.Grad) {
+	if grad.Needs(0) || grad.Needs(2) {
+		dy := grad.Dy(0)
+		x := grad.In(0)
+		index := grad.In(1)
+		src := grad.In(2)
+		out := grad.Out(0)
+		dim := int(grad.Attr(0).Int)
+		includeSelf := grad.Attr(1).Int != 0
+		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+		if grad.Needs(0) {
+			grad.Set(0, fit(grad, 0, dx))
+		}
+		if grad.Needs(2) {
+			grad.Set(2, fit(grad, 2, dsrc))
+		}
+	}
 }

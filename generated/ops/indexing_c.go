@@ -12,74 +12,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var scatterAminOp = ir.Op{
-	Name:    "scatter_amin",
-	Doc:     "is scatter_reduce with amin, for src of index's shape.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
-	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
-}
-
-// ScatterAminOp returns the descriptor of scatter_amin, which must not be
-// changed.
-func ScatterAminOp() *ir.Op {
-	return &scatterAminOp
-}
-
-// ScatterAmin is scatter_reduce with amin, for src of index's shape.
-func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &scatterAminOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAminBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
-	})
-}
-
-// scatterAminBackward is the gradient of scatter_amin.
-func scatterAminBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, scatterAminGradX(grad)))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, scatterAminGradSrc(grad)))
-	}
-}
-
-func scatterAminGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-	return ScatterBase(dx1, dim, index, includeSelf)
-}
-
-func scatterAminGradSrc(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	out := grad.Out(0)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-	return dsrc1
-}
-
 var scatterBaseOp = ir.Op{
 	Name:    "scatter_base",
 	Doc:     "returns x, or without include_self a copy with zeros where index names elements.",
@@ -120,7 +52,69 @@ func scatterBaseCompose(x *core.Tensor, dim int, index *core.Tensor, includeSelf
 
 var scatterExtremeGradOp = ir.Op{
 	Name:    "scatter_extreme_grad",
-	Doc:     "returns the gradients of scatter_amax or scatter_amin by x and src, from the gradient g of the result y.",
+	Doc:     "returns the gradients of scatter_amax or scatter_amin by x and src, from the gradient g of the result y, by kernels that count the equal elements of src where they lie.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "y"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dsrc"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterExtremeGrad}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// ScatterExtremeGradOp returns the descriptor of scatter_extreme_grad, which
+// must not be changed.
+func ScatterExtremeGradOp() *ir.Op {
+	return &scatterExtremeGradOp
+}
+
+// ScatterExtremeGrad returns the gradients of scatter_amax or scatter_amin by
+// x and src, from the gradient g of the result y, by kernels that count the
+// equal elements of src where they lie.
+func ScatterExtremeGrad(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (dx, dsrc *core.Tensor) {
+	if core.InParts(&scatterExtremeGradOp, nil, g, x, y, index, src) && core.Shaped(func() ([][]int, error) {
+		return shapes.ScatterShareShape(g.Shape(), x.Shape(), y.Shape(), dim, index.Shape(), src.Shape())
+	}) {
+		return ScatterExtremeGradParts(g, x, y, dim, index, src, includeSelf)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &scatterExtremeGradOp,
+		In:    []*core.Tensor{g, x, y, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return shapes.ScatterShareShape(g.Shape(), x.Shape(), y.Shape(), dim, index.Shape(), src.Shape())
+		},
+		Backward: scatterExtremeGradBackward,
+		Save:     core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4),
+	})
+	return results[0], results[1]
+}
+
+// scatterExtremeGradBackward is the gradient of scatter_extreme_grad.
+func scatterExtremeGradBackward(grad *core.Grad) {
+	grad.Set(0, fit(grad, 0, scatterExtremeGradGradG(grad)))
+}
+
+func scatterExtremeGradGradG(grad *core.Grad) *core.Tensor {
+	dyDx := core.Wide(grad.Dy(0))
+	dyDsrc := core.Wide(grad.Dy(1))
+	x := core.Wide(grad.In(1))
+	y := core.Wide(grad.In(2))
+	index := grad.In(3)
+	src := core.Wide(grad.In(4))
+	dim := int(grad.Attr(0).Int)
+	includeSelf := grad.Attr(1).Int != 0
+	mine := ScatterBase(ToType(Eq(x, y), grad.InDType(0)), dim, index, includeSelf)
+	best := ToType(Eq(src, Gather(y, dim, index)), grad.InDType(0))
+	return Div(ScatterAdd(Mul(mine, ScatterBase(dyDx, dim, index, includeSelf)), dim, index, Mul(best, dyDsrc)), ScatterAdd(mine, dim, index, best))
+}
+
+var scatterExtremeGradPartsOp = ir.Op{
+	Name:    "scatter_extreme_grad_parts",
+	Doc:     "is scatter_extreme_grad as a composition.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "y"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
@@ -131,36 +125,35 @@ var scatterExtremeGradOp = ir.Op{
 	Tags:    ir.TagNondeterministic | ir.TagHidden,
 }
 
-// ScatterExtremeGradOp returns the descriptor of scatter_extreme_grad, which
-// must not be changed.
-func ScatterExtremeGradOp() *ir.Op {
-	return &scatterExtremeGradOp
+// ScatterExtremeGradPartsOp returns the descriptor of
+// scatter_extreme_grad_parts, which must not be changed.
+func ScatterExtremeGradPartsOp() *ir.Op {
+	return &scatterExtremeGradPartsOp
 }
 
-// ScatterExtremeGrad returns the gradients of scatter_amax or scatter_amin by
-// x and src, from the gradient g of the result y.
-func ScatterExtremeGrad(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (dx, dsrc *core.Tensor) {
+// ScatterExtremeGradParts is scatter_extreme_grad as a composition.
+func ScatterExtremeGradParts(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (dx, dsrc *core.Tensor) {
 	in := []*core.Tensor{g, x, y, index, src}
-	if t := core.Refused(&scatterExtremeGradOp, in...); t != nil {
+	if t := core.Refused(&scatterExtremeGradPartsOp, in...); t != nil {
 		return t, t
 	}
-	if to, narrow := core.Narrow(&scatterExtremeGradOp, in, in...); narrow {
+	if to, narrow := core.Narrow(&scatterExtremeGradPartsOp, in, in...); narrow {
 		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(ScatterExtremeGrad(core.Wide(g), core.Wide(x), core.Wide(y), dim, index, core.Wide(src), includeSelf)), to)
+			return core.RoundAll(list(ScatterExtremeGradParts(core.Wide(g), core.Wide(x), core.Wide(y), dim, index, core.Wide(src), includeSelf)), to)
 		})
-		core.Composed(&scatterExtremeGradOp, in, outs...)
+		core.Composed(&scatterExtremeGradPartsOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	dx, dsrc = scatterExtremeGradCompose(g, x, y, dim, index, src, includeSelf)
-	core.Composed(&scatterExtremeGradOp, in, dx, dsrc)
+	dx, dsrc = scatterExtremeGradPartsCompose(g, x, y, dim, index, src, includeSelf)
+	core.Composed(&scatterExtremeGradPartsOp, in, dx, dsrc)
 	return dx, dsrc
 }
 
-func scatterExtremeGradCompose(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
+func scatterExtremeGradPartsCompose(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
 	mine := ScatterBase(ToType(Eq(x, y), g.DType()), dim, index, includeSelf)
 	best := ToType(Eq(src, Gather(y, dim, index)), g.DType())
 	each := Div(g, ScatterAdd(mine, dim, index, best))
-	return Mul(mine, each), Mul(best, Gather(each, dim, index))
+	return ScatterBase(Mul(mine, each), dim, index, includeSelf), Mul(best, Gather(each, dim, index))
 }
 
 var scatterMeanOp = ir.Op{
@@ -285,34 +278,21 @@ func ScatterProd(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf b
 
 // scatterProdBackward is the gradient of scatter_prod.
 func scatterProdBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, scatterProdGradX(grad)))
+	if grad.Needs(0) || grad.Needs(2) {
+		dy := grad.Dy(0)
+		x := grad.In(0)
+		index := grad.In(1)
+		src := grad.In(2)
+		dim := int(grad.Attr(0).Int)
+		includeSelf := grad.Attr(1).Int != 0
+		dx, dsrc := ScatterProdGrad(dy, x, dim, index, src, includeSelf)
+		if grad.Needs(0) {
+			grad.Set(0, fit(grad, 0, dx))
+		}
+		if grad.Needs(2) {
+			grad.Set(2, fit(grad, 2, dsrc))
+		}
 	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, scatterProdGradSrc(grad)))
-	}
-}
-
-func scatterProdGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	dx1, _ := ScatterProdGrad(dy, x, dim, index, src, includeSelf)
-	return dx1
-}
-
-func scatterProdGradSrc(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	index := grad.In(1)
-	src := grad.In(2)
-	dim := int(grad.Attr(0).Int)
-	includeSelf := grad.Attr(1).Int != 0
-	_, dsrc1 := ScatterProdGrad(dy, x, dim, index, src, includeSelf)
-	return dsrc1
 }
 
 var scatterProdGradOp = ir.Op{

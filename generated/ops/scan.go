@@ -595,7 +595,7 @@ var floatLogcumsumexpOp = ir.Op{
 	Bodies: []ir.Body{
 		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Module: "scan", Symbol: "float_logcumsumexp"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogCumSumExp}}},
 	Tags: ir.TagHidden,
 }
 

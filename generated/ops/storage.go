@@ -4,12 +4,93 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var float8BytesOp = ir.Op{
+	Name:    "float8_bytes",
+	Doc:     "returns float8_code in the dtype of codes.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "unit", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrFloat}, {Name: "top", Kind: ir.AttrFloat}, {Name: "over", Kind: ir.AttrFloat}, {Name: "nan", Kind: ir.AttrFloat}, {Name: "least", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "codes", DType: ir.Uint8}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Float8Bytes}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// Float8BytesOp returns the descriptor of float8_bytes, which must not be
+// changed.
+func Float8BytesOp() *ir.Op {
+	return &float8BytesOp
+}
+
+// Float8Bytes returns float8_code in the dtype of codes.
+func Float8Bytes(x *core.Tensor, unit, steps, top, over, naN, least float64) *core.Tensor {
+	if core.InParts(&float8BytesOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return Float8BytesParts(x, unit, steps, top, over, naN, least)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &float8BytesOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.FloatValue(unit), ir.FloatValue(steps), ir.FloatValue(top), ir.FloatValue(over), ir.FloatValue(naN), ir.FloatValue(least)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
+}
+
+var float8BytesPartsOp = ir.Op{
+	Name:    "float8_bytes_parts",
+	Doc:     "is float8_bytes as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "unit", Kind: ir.AttrFloat}, {Name: "steps", Kind: ir.AttrFloat}, {Name: "top", Kind: ir.AttrFloat}, {Name: "over", Kind: ir.AttrFloat}, {Name: "nan", Kind: ir.AttrFloat}, {Name: "least", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "codes", DType: ir.Uint8}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// Float8BytesPartsOp returns the descriptor of float8_bytes_parts, which must
+// not be changed.
+func Float8BytesPartsOp() *ir.Op {
+	return &float8BytesPartsOp
+}
+
+// Float8BytesParts is float8_bytes as a composition.
+func Float8BytesParts(x *core.Tensor, unit, steps, top, over, naN, least float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&float8BytesPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return float8BytesPartsCompose(x, unit, steps, top, over, naN, least)
+		})
+	})
+	core.Composed(&float8BytesPartsOp, in, out)
+	return out
+}
+
+func float8BytesPartsCompose(x *core.Tensor, unit, steps, top, over, naN, least float64) *core.Tensor {
+	if x.DType() == ir.Float16 || x.DType() == ir.BFloat16 {
+		return ToType(Float8Code(ToType(x, ir.Float32), unit, steps, top, over, naN, least), ir.Uint8)
+	}
+	return ToType(Float8Code(x, unit, steps, top, over, naN, least), ir.Uint8)
+}
 
 var float8CodeOp = ir.Op{
 	Name:    "float8_code",
@@ -122,7 +203,7 @@ func Float8Encode(x *core.Tensor, float8 Float8, saturate bool) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
 		out = core.Composing(func() *core.Tensor {
-			return composite.Float8Encode(Float8Code, ToType, x, float8, saturate)
+			return composite.Float8Encode(Float8Bytes, x, float8, saturate)
 		})
 	})
 	core.Composed(&float8EncodeOp, in, out)

@@ -493,7 +493,7 @@ func Interpolate(x *core.Tensor, size []int, resizeMode ResizeMode, alignCorners
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Interpolate(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone}, x, size, resizeMode, alignCorners, antialias)
+		return composite.Interpolate(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand}, x, size, resizeMode, alignCorners, antialias)
 	})
 	core.Composed(&interpolateOp, in, out)
 	return out

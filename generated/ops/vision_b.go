@@ -4,6 +4,8 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -88,7 +90,7 @@ func Resample(x *core.Tensor, dim, size int, resizeMode ResizeMode, coordinates 
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Resample(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone}, x, dim, size, resizeMode, coordinates, rounding, scaleFactor, antialias, excludeOutside, cubic, cropStart, cropEnd, extrapolation)
+		return composite.Resample(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand}, x, dim, size, resizeMode, coordinates, rounding, scaleFactor, antialias, excludeOutside, cubic, cropStart, cropEnd, extrapolation)
 	})
 	core.Composed(&resampleOp, in, out)
 	return out
@@ -381,8 +383,7 @@ var weightedRowsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRows)}},
-	Parts:   true,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRows)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.WeightedRows}}},
 	Tags:    ir.TagHidden,
 }
 
@@ -396,11 +397,6 @@ func WeightedRowsOp() *ir.Op {
 // result is the sum over k of the rows that index [1 or batch, points, k]
 // names, times weight of its shape.
 func WeightedRows(x, index, weight *core.Tensor) *core.Tensor {
-	if core.InParts(&weightedRowsOp, nil, x, index, weight) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.WeightedRowsShape(x.Shape(), index.Shape(), weight.Shape()))
-	}) {
-		return WeightedRowsParts(x, index, weight)
-	}
 	return core.KernelOne(core.Apply{
 		Op: &weightedRowsOp,
 		In: []*core.Tensor{x, index, weight},
@@ -550,69 +546,6 @@ func weightedRowsGradPartsBackward(grad *core.Grad) {
 	if grad.Needs(2) {
 		g := grad.In(0)
 		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
-	}
-}
-
-var weightedRowsPartsOp = ir.Op{
-	Name:    "weighted_rows_parts",
-	Doc:     "is weighted_rows as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// WeightedRowsPartsOp returns the descriptor of weighted_rows_parts, which
-// must not be changed.
-func WeightedRowsPartsOp() *ir.Op {
-	return &weightedRowsPartsOp
-}
-
-// WeightedRowsParts is weighted_rows as a composition.
-func WeightedRowsParts(x, index, weight *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, index, weight}
-	if t := core.Refused(&weightedRowsPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&weightedRowsPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(WeightedRowsParts(core.Wide(x), index, core.Wide(weight)), to)
-		})
-		core.Composed(&weightedRowsPartsOp, in, out)
-		return out
-	}
-	results := core.Custom(core.Apply{
-		Op:       &weightedRowsPartsOp,
-		In:       []*core.Tensor{x, index, weight},
-		Backward: weightedRowsPartsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{core.Composing(func() *core.Tensor {
-			return weightedRowsPartsCompose(x, index, weight)
-		})}
-	})
-	return results[0]
-}
-
-func weightedRowsPartsCompose(x, index, weight *core.Tensor) *core.Tensor {
-	by := Unsqueeze(weight, -1)
-	return Sum(Where(Eq(by, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)), Mul(RowsAt(x, index), by)), []int{2}, false, ir.Invalid)
-}
-
-// weightedRowsPartsBackward is the gradient of weighted_rows_parts.
-func weightedRowsPartsBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	if grad.Needs(0) {
-		weight := grad.In(2)
-		grad.Set(0, fit(grad, 0, WeightedRowsGrad(dy, index, weight, shapes.Size(grad.InShape(0), 1))))
-	}
-	if grad.Needs(2) {
-		x := grad.In(0)
-		grad.Set(2, fit(grad, 2, WeightedRowsProducts(dy, x, index)))
 	}
 }
 

@@ -47,6 +47,21 @@ func ScatterShape(x []int, dim int, index, src []int) ([]int, error) {
 	return x, nil
 }
 
+// ScatterShareShape returns the shapes of the gradients of ScatterShape by x and src, from
+// the gradient g of the result y. Src has index's shape.
+func ScatterShareShape(g, x, y []int, dim int, index, src []int) ([][]int, error) {
+	if _, err := GatherShape(x, dim, index); err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g, x) || !slices.Equal(y, x) {
+		return nil, ir.ShapeErrorf("g and y must have x's shape: g has shape %v, y %v, x %v", g, y, x)
+	}
+	if !slices.Equal(src, index) {
+		return nil, ir.ShapeErrorf("src must have index's shape: src has shape %v, index %v", src, index)
+	}
+	return [][]int{x, src}, nil
+}
+
 // IndexSelectShape returns x with as many elements along dim as index has.
 // Index has rank 1 or 0.
 func IndexSelectShape(x []int, dim int, index []int) ([]int, error) {

@@ -23,6 +23,7 @@ var Rules = map[string]any{
 	"flip":                    FlipShape,
 	"gather":                  GatherShape,
 	"scatter":                 ScatterShape,
+	"scatter_share":           ScatterShareShape,
 	"index_select":            IndexSelectShape,
 	"index_add":               IndexAddShape,
 	"nonzero":                 NonzeroShape,

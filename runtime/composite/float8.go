@@ -10,15 +10,12 @@ import (
 
 // Float8Encode returns the codes of x in a format. What is too large becomes the largest
 // number or, unless saturate, infinity, or NaN where there is none.
-func Float8Encode[E ~uint8](code func(x *core.Tensor, unit, steps, top, over, nan, least float64) *core.Tensor, to castTo, x *core.Tensor, format E, saturate bool) *core.Tensor {
+func Float8Encode[E ~uint8](code func(x *core.Tensor, unit, steps, top, over, nan, least float64) *core.Tensor, x *core.Tensor, format E, saturate bool) *core.Tensor {
 	if t := core.FirstError(x); t != nil {
 		return t
 	}
 	if int(format) >= len(ir.Float8s) {
 		return core.Fail(op("float8_encode"), fmt.Errorf("format %d, want one of %d", format, len(ir.Float8s)))
-	}
-	if look(x).DType().Size() < 4 {
-		x = to(x, ir.Float32)
 	}
 	f := ir.Float8s[format]
 	over, least := f.NaN, 0
@@ -31,7 +28,7 @@ func Float8Encode[E ~uint8](code func(x *core.Tensor, unit, steps, top, over, na
 	if f.OneZero {
 		least = 1
 	}
-	return to(code(x, math.Ldexp(1, f.Bias-1), math.Ldexp(1, f.Fraction), float64(f.Top), float64(over), float64(f.NaN), float64(least)), ir.Uint8)
+	return code(x, math.Ldexp(1, f.Bias-1), math.Ldexp(1, f.Fraction), float64(f.Top), float64(over), float64(f.NaN), float64(least))
 }
 
 // Float8Decode returns the numbers of codes in a format, as float32.

@@ -25,6 +25,7 @@ type Resampling struct {
 	Reshape      withInts
 	ToType       castTo
 	Clone        copyOf
+	Expand       withInts
 }
 
 // The ways to compute what lies between elements, as the enum resize_mode has them.
@@ -100,6 +101,9 @@ func Interpolate[M ~uint8](o Resampling, x *core.Tensor, size []int, mode M, cor
 		return core.Fail(op("interpolate"), fmt.Errorf("%w: x [n, channels, spatial...] of shape %v takes an extent for each spatial axis, or one for all, have %v",
 			ir.ErrShape, shape, size))
 	}
+	if mode <= nearestExact && !antialias && wholeFactors(shape[2:], size) {
+		return o.repeated(x, size)
+	}
 	out := x
 	for i := len(size) - 1; i >= 0; i-- {
 		if n := shape[2+i]; n != size[i] {
@@ -110,6 +114,28 @@ func Interpolate[M ~uint8](o Resampling, x *core.Tensor, size []int, mode M, cor
 		return o.Clone(x)
 	}
 	return out
+}
+
+// wholeFactors reports whether every extent becomes a multiple of what it is, another one
+// in some axis.
+func wholeFactors(from, to []int) bool {
+	for i, n := range from {
+		if n == 0 || to[i] < n || to[i]%n != 0 || to[i] > mostElements {
+			return false
+		}
+	}
+	return !slices.Equal(from, to)
+}
+
+// repeated returns x [n, channels, spatial...] with every element size/extent times along
+// the spatial axes: in one pass, where taking the places of an axis is one for each.
+func (o Resampling) repeated(x *core.Tensor, size []int) *core.Tensor {
+	shape := look(x).Shape()
+	apart, wide := slices.Clone(shape[:2]), slices.Clone(shape[:2])
+	for i, n := range shape[2:] {
+		apart, wide = append(apart, n, 1), append(wide, n, size[i]/n)
+	}
+	return o.Reshape(o.Expand(o.Reshape(x, apart), wide), slices.Concat(shape[:2], size))
 }
 
 // pytorch returns how PyTorch resizes an axis.

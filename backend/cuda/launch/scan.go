@@ -15,6 +15,9 @@ func (x *Context) scan(c *ir.Call) error {
 	if ir.NumElements(c.Space) == 0 {
 		return nil
 	}
+	if code := names.Of(c.Kernel); code.Launch != nil {
+		return code.Launch(x, c)
+	}
 	return x.folding(c, (*Context).scanLines)
 }
 

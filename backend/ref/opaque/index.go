@@ -275,3 +275,56 @@ func NonzeroSized(c *ir.Call) error {
 	store(c.Out[0], out, ir.Int64)
 	return nil
 }
+
+// ScatterExtremeGrad returns the gradients of ScatterMax or ScatterMin by x and src, from the
+// gradient g of its result y: the elements that are y's share it. Attributes: dim,
+// include_self.
+func ScatterExtremeGrad(c *ir.Call) error {
+	return inField(c, scatterExtremeGrad[float64], scatterExtremeGrad[wide.Float])
+}
+
+func scatterExtremeGrad[T any](c *ir.Call, f field[T]) error {
+	g, x, y := decode(c.In[0], c.Compute, f.ring), decode(c.In[1], c.Compute, f.ring), decode(c.In[2], c.Compute, f.ring)
+	src := decode(c.In[4], c.Compute, f.ring)
+	parts := *c
+	parts.In = []ir.View{c.In[1], c.In[3], c.In[4]}
+	equal := func(a, b T) bool { return f.to(a).Float() == f.to(b).Float() }
+	mine, counts, out := make([]bool, len(y.v)), make([]int, len(y.v)), make([]bool, len(y.v))
+	for i := range mine {
+		mine[i] = equal(x.v[i], y.v[i])
+	}
+	if c.Attrs[1].Int == 0 {
+		if err := scatter(&parts, func(x, _ int) { mine[x], out[x] = false, true }); err != nil {
+			return err
+		}
+	}
+	if err := scatter(&parts, func(x, s int) {
+		if equal(src.v[s], y.v[x]) {
+			counts[x]++
+		}
+	}); err != nil {
+		return err
+	}
+	part := func(i int, has bool) T {
+		n, one := counts[i], 0
+		if mine[i] {
+			n++
+		}
+		if has {
+			one = 1
+		}
+		return f.mul(f.number(one), f.quo(g.v[i], f.number(n)))
+	}
+	dx, dsrc := newTensor(c.Out[0].Shape, f.number(0)), newTensor(c.Out[1].Shape, f.number(0))
+	for i := range dx.v {
+		if !out[i] {
+			dx.v[i] = part(i, mine[i])
+		}
+	}
+	if err := scatter(&parts, func(x, s int) { dsrc.v[s] = part(x, equal(src.v[s], y.v[x])) }); err != nil {
+		return err
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
+	encode(c.Out[1], c.Compute, f.ring, dsrc)
+	return nil
+}

@@ -82,6 +82,10 @@ func (f *goFile) backward(op *schema.Op) {
 			parts = append(parts, f.e.gradPart(op, g))
 		}
 	}
+	if body := f.e.together(op, parts); body != nil {
+		f.backwardFunc(op, body)
+		return
+	}
 	shared := map[string]int{}
 	for _, part := range parts {
 		for n := range part.names {
@@ -107,15 +111,19 @@ func (f *goFile) backward(op *schema.Op) {
 		}
 		body = append(body, jen.If(needs).Block(append(own, part.body...)...))
 	}
-	f.Comment(backwardName(op) + " is the gradient of " + op.Name + ".")
-	f.Func().Id(backwardName(op)).Params(jen.Id("grad").Op("*").Add(gofile.CoreName("Grad"))).Block(body...)
-	f.Line()
+	f.backwardFunc(op, body)
 	for _, part := range parts {
 		if part.helper != nil {
 			f.Add(part.helper)
 			f.Line()
 		}
 	}
+}
+
+func (f *goFile) backwardFunc(op *schema.Op, body []jen.Code) {
+	f.Comment(backwardName(op) + " is the gradient of " + op.Name + ".")
+	f.Func().Id(backwardName(op)).Params(jen.Id("grad").Op("*").Add(gofile.CoreName("Grad"))).Block(body...)
+	f.Line()
 }
 
 // gradPart is the gradient of one operand.

@@ -14,8 +14,10 @@ func HasCUDA(op *schema.Op) bool {
 		return false
 	}
 	switch op.Kind {
-	case ir.Elementwise, ir.Joint, ir.Scan:
+	case ir.Elementwise, ir.Joint:
 		return true
+	case ir.Scan:
+		return !Launches(op)
 	case ir.Reduction: // kernels fold in any order
 		return !op.Ordered && !Launches(op)
 	}
@@ -24,7 +26,11 @@ func HasCUDA(op *schema.Op) bool {
 
 // Launches reports whether op's device code is launched by a function of its own.
 func Launches(op *schema.Op) bool {
-	return (op.Kind == ir.Opaque || op.Kind == ir.Reduction) && op.Kernel["cuda"].Func != ""
+	switch op.Kind {
+	case ir.Opaque, ir.Reduction, ir.Scan:
+		return op.Kernel["cuda"].Func != ""
+	}
+	return false
 }
 
 // PartsOf returns the operators that a composition calls.
