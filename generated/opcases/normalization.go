@@ -9,22 +9,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var affineCase = optest.Operator{
-	Op:     ops.AffineOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Affine(a.In[0], a.In[1], a.In[2])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}},
-		{Shapes: [][]int{{2, 3}, {3}}},
-		{Shapes: [][]int{{2, 3}, {3}, {3}}},
-	},
-	Grad: []bool{true, true, true},
-}
-
 var batchNormCase = optest.Operator{
 	Op:     ops.BatchNormOp(),
 	Schema: "ops.yaml",
@@ -283,6 +267,7 @@ var layerNormCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(1e-05)}}
 		}},
 	},
+	Rounded: true,
 }
 
 var layerNormAffineCase = optest.Operator{
@@ -329,21 +314,6 @@ var layerNormGradCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(2)}},
 	},
 	Grad: []bool{true, true, true, true, true},
-}
-
-var layerNormPartsCase = optest.Operator{
-	Op:     ops.LayerNormPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.LayerNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1], a.In[2])}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {1}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-	},
-	Grad: []bool{true, true, true},
 }
 
 var layerNormPullCase = optest.Operator{
@@ -561,4 +531,36 @@ var rmsNormCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(-1)}}
 		}},
 	},
+	Rounded: true,
+}
+
+var rmsNormAffineCase = optest.Operator{
+	Op:     ops.RMSNormAffineOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.RMSNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var rmsNormAffineGradCase = optest.Operator{
+	Op:     ops.RMSNormAffineGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RMSNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
+	ULP:     5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+	},
+	Grad: []bool{true, true, true, true},
 }

@@ -9,37 +9,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var rmsNormAffineCase = optest.Operator{
-	Op:     ops.RMSNormAffineOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return optest.Results(ops.RMSNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-		{Shapes: [][]int{{2, 3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
-	},
-	Grad: []bool{true, true},
-}
-
-var rmsNormAffineGradCase = optest.Operator{
-	Op:     ops.RMSNormAffineGradOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RMSNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
-	},
-	Domain:  [2]float64{-2, 2},
-	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
-	ULP:     5,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
-	},
-	Grad: []bool{true, true, true, true},
-}
-
 var rmsNormGradCase = optest.Operator{
 	Op:     ops.RMSNormGradOp(),
 	Schema: "ops.yaml",
@@ -53,21 +22,6 @@ var rmsNormGradCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(2), ir.FloatScalar(0.5), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(3)}},
 	},
 	Grad: []bool{true, true, true, true},
-}
-
-var rmsNormPartsCase = optest.Operator{
-	Op:     ops.RMSNormPartsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RMSNormParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.In[1])}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 8}, {1}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
-	},
-	Grad: []bool{true, true},
 }
 
 var rmsNormPullCase = optest.Operator{

@@ -47,6 +47,9 @@ func channelPlusCompose(x, bias *core.Tensor) *core.Tensor {
 	if bias == nil {
 		return x
 	}
+	if ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
+		return Refuse(x, "bias must have one element for each channel of the result")
+	}
 	return Add(x, Channels(bias, len(x.Shape())))
 }
 
@@ -266,6 +269,9 @@ func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding
 }
 
 func convBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
+	if bias != nil && len(weight.Shape()) > 0 && ir.NumElements(bias.Shape()) != shapes.Size(weight.Shape(), 0) {
+		return Refuse(x, "bias must have one element for each channel of the result")
+	}
 	if bias == nil && !shapes.IsComplex(x.DType()) && !shapes.IsComplex(weight.DType()) {
 		return Convolution(WithRank(x, n+2), weight, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
 	}
@@ -512,6 +518,9 @@ func convTransposeBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor,
 	if len(input) == 0 {
 		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
 	}
+	if bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(weight.Shape(), 1)*groups {
+		return Refuse(x, "bias must have one element for each channel of the result")
+	}
 	if shapes.AnyReaches(shapes.FillInts(outputPadding, n), s) {
 		none := shapes.FillInts([]int{0}, n)
 		whole := ConvolutionTransposed(x, weight, shapes.Transposed(x.Shape(), weight.Shape(), s, none, none, d, groups), s, none, d, groups)
@@ -632,57 +641,5 @@ func convolutionBiasBackward(grad *core.Grad) {
 	if grad.Needs(2) {
 		bias := grad.In(2)
 		grad.Set(2, fit(grad, 2, Reshape(SumTo(dy, core.Look(Channels(bias, len(grad.InShape(0)))).Shape()), grad.InShape(2))))
-	}
-}
-
-var convolutionGradInputOp = ir.Op{
-	Name:    "convolution_grad_input",
-	Doc:     "returns the gradient of convolution with respect to its input of the given shape, from the gradient g of its result.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradInput}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
-}
-
-// ConvolutionGradInputOp returns the descriptor of convolution_grad_input,
-// which must not be changed.
-func ConvolutionGradInputOp() *ir.Op {
-	return &convolutionGradInputOp
-}
-
-// ConvolutionGradInput returns the gradient of convolution with respect to
-// its input of the given shape, from the gradient g of its result.
-func ConvolutionGradInput(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &convolutionGradInputOp,
-		In:    []*core.Tensor{g, weight},
-		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
-		},
-		Backward: convolutionGradInputBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// convolutionGradInputBackward is the gradient of convolution_grad_input.
-func convolutionGradInputBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	stride := grad.Attr(1).Ints
-	padding := grad.Attr(2).Ints
-	dilation := grad.Attr(3).Ints
-	groups := int(grad.Attr(4).Int)
-	if grad.Needs(0) {
-		weight := grad.In(1)
-		grad.Set(0, fit(grad, 0, Convolution(dy, weight, stride, padding, dilation, groups)))
-	}
-	if grad.Needs(1) {
-		g := grad.In(0)
-		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
 	}
 }

@@ -11,6 +11,58 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var convolutionGradInputOp = ir.Op{
+	Name:    "convolution_grad_input",
+	Doc:     "returns the gradient of convolution with respect to its input of the given shape, from the gradient g of its result.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradInput}}},
+	Tags:    ir.TagTF32 | ir.TagHidden,
+}
+
+// ConvolutionGradInputOp returns the descriptor of convolution_grad_input,
+// which must not be changed.
+func ConvolutionGradInputOp() *ir.Op {
+	return &convolutionGradInputOp
+}
+
+// ConvolutionGradInput returns the gradient of convolution with respect to
+// its input of the given shape, from the gradient g of its result.
+func ConvolutionGradInput(g, weight *core.Tensor, input, stride, padding, dilation []int, groups int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &convolutionGradInputOp,
+		In:    []*core.Tensor{g, weight},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ConvolutionGradInputShape(g.Shape(), weight.Shape(), input, stride, padding, dilation, groups))
+		},
+		Backward: convolutionGradInputBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1),
+	})
+}
+
+// convolutionGradInputBackward is the gradient of convolution_grad_input.
+func convolutionGradInputBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	stride := grad.Attr(1).Ints
+	padding := grad.Attr(2).Ints
+	dilation := grad.Attr(3).Ints
+	groups := int(grad.Attr(4).Int)
+	if grad.Needs(0) {
+		weight := grad.In(1)
+		grad.Set(0, fit(grad, 0, Convolution(dy, weight, stride, padding, dilation, groups)))
+	}
+	if grad.Needs(1) {
+		g := grad.In(0)
+		grad.Set(1, fit(grad, 1, ConvolutionGradWeight(g, dy, grad.InShape(1), stride, padding, dilation, groups)))
+	}
+}
+
 var convolutionGradInputPlusOp = ir.Op{
 	Name:    "convolution_grad_input_plus",
 	Doc:     "returns convolution_grad_input plus bias, one number a channel.",

@@ -11,49 +11,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var affineOp = ir.Op{
-	Name:    "affine",
-	Doc:     "returns x*weight + bias, or x where both are left out.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// AffineOp returns the descriptor of affine, which must not be changed.
-func AffineOp() *ir.Op {
-	return &affineOp
-}
-
-// Affine returns x*weight + bias, or x where both are left out.
-func Affine(x, weight, bias *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&affineOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return affineCompose(x, weight, bias)
-	})
-	core.Composed(&affineOp, in, out)
-	return out
-}
-
-func affineCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	if weight == nil && bias == nil {
-		return x
-	}
-	if weight == nil {
-		return Add(x, bias)
-	}
-	if bias == nil {
-		return Mul(x, weight)
-	}
-	return ScaleShift(x, weight, bias)
-}
-
 var batchNormOp = ir.Op{
 	Name:    "batch_norm",
 	Doc:     "normalizes each channel, axis 1 of x, with the given mean and variance, then multiplies by weight and adds bias; all have one element a channel.",
@@ -108,6 +65,12 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 
 func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	n := len(x.Shape())
+	if ir.NumElements(runningMean.Shape()) != shapes.Size(core.Look(WithAxes(x, 2)).Shape(), 1) || ir.NumElements(runningVar.Shape()) != shapes.Size(x.Shape(), 1) {
+		return Refuse(x, "running_mean and running_var must have one element for each channel, axis 1 of x")
+	}
+	if weight != nil && ir.NumElements(weight.Shape()) != shapes.Size(x.Shape(), 1) || bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
+		return Refuse(x, "weight and bias must have one element for each channel, axis 1 of x")
+	}
 	scale := Rsqrt(Add(runningVar, number(eps)))
 	if weight == nil && bias == nil {
 		return CentredAffine(WithAxes(x, 2), Channels(runningMean, n), Channels(scale, n), core.ScalarTensor(ir.IntScalar(1)), core.ScalarTensor(ir.IntScalar(0)))
@@ -646,4 +609,55 @@ func centredProductGradX(dy, g, rstd *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &centredProductGradXOp,
 	}, dy, g, rstd)
+}
+
+var channelAffineOp = ir.Op{
+	Name:    "channel_affine",
+	Doc:     "returns x*weight + bias, where weight and bias have one element for each channel, axis 1 of x.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ChannelAffineOp returns the descriptor of channel_affine, which must not be
+// changed.
+func ChannelAffineOp() *ir.Op {
+	return &channelAffineOp
+}
+
+// ChannelAffine returns x*weight + bias, where weight and bias have one
+// element for each channel, axis 1 of x.
+func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&channelAffineOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return channelAffineCompose(x, weight, bias)
+	})
+	core.Composed(&channelAffineOp, in, out)
+	return out
+}
+
+func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
+	if weight == nil && bias == nil {
+		return x
+	}
+	if weight != nil && ir.NumElements(weight.Shape()) != shapes.Size(x.Shape(), 1) {
+		return Refuse(x, "weight must have one element for each channel, axis 1 of x")
+	}
+	if bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
+		return Refuse(x, "bias must have one element for each channel, axis 1 of x")
+	}
+	if weight == nil {
+		return Add(x, Channels(bias, len(x.Shape())))
+	}
+	if bias == nil {
+		return Mul(x, Channels(weight, len(x.Shape())))
+	}
+	return ScaleShift(x, Channels(weight, len(x.Shape())), Channels(bias, len(x.Shape())))
 }

@@ -12,51 +12,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var channelAffineOp = ir.Op{
-	Name:    "channel_affine",
-	Doc:     "returns x*weight + bias, where weight and bias have one element for each channel, axis 1 of x.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ChannelAffineOp returns the descriptor of channel_affine, which must not be
-// changed.
-func ChannelAffineOp() *ir.Op {
-	return &channelAffineOp
-}
-
-// ChannelAffine returns x*weight + bias, where weight and bias have one
-// element for each channel, axis 1 of x.
-func ChannelAffine(x, weight, bias *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&channelAffineOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return channelAffineCompose(x, weight, bias)
-	})
-	core.Composed(&channelAffineOp, in, out)
-	return out
-}
-
-func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	if weight == nil && bias == nil {
-		return x
-	}
-	if weight == nil {
-		return Add(x, Channels(bias, len(x.Shape())))
-	}
-	if bias == nil {
-		return Mul(x, Channels(weight, len(x.Shape())))
-	}
-	return ScaleShift(x, Channels(weight, len(x.Shape())), Channels(bias, len(x.Shape())))
-}
-
 var channelNormOp = ir.Op{
 	Name:    "channel_norm",
 	Doc:     "normalizes each channel, axis 1 of x, over the other axes to mean 0 and variance 1, and returns mean and biased variance with extent 1 along these axes.",
@@ -390,9 +345,12 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
-	plain := weight == nil && bias == nil
-	if plain || weight != nil && !shapes.EqualInts(weight.Shape(), normalizedShape) || bias != nil && !shapes.EqualInts(bias.Shape(), normalizedShape) {
-		return LayerNormParts(x, axes, eps, weight, bias)
+	if weight != nil && !shapes.EqualInts(weight.Shape(), normalizedShape) || bias != nil && !shapes.EqualInts(bias.Shape(), normalizedShape) {
+		return Refuse(x, "weight and bias must have the extents that normalized_shape says")
+	}
+	if weight == nil && bias == nil {
+		out1, _, _ := LayerNormStats(x, axes, eps)
+		return out1
 	}
 	if weight == nil {
 		return LayerNormRows(x, Ones(normalizedShape, core.PlacementLike(x)), bias, axes, eps)
@@ -662,5 +620,53 @@ var layerNormAffineGradGradMeanOp = ir.Op{
 func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormAffineGradGradMeanOp,
+	}, dy, rstd, c)
+}
+
+var layerNormAffineGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
+// with respect to rstd, from the gradient dy of its result.
+func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradRstdOp,
+	}, dy, g, x, mean, rstd, m, c)
+}
+
+var layerNormAffineGradGradXOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
+// with respect to x, from the gradient dy of its result.
+func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradXOp,
 	}, dy, rstd, c)
 }

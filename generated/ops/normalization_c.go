@@ -13,54 +13,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var layerNormAffineGradGradRstdOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_rstd",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
-// with respect to rstd, from the gradient dy of its result.
-func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradRstdOp,
-	}, dy, g, x, mean, rstd, m, c)
-}
-
-var layerNormAffineGradGradXOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_x",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
-// with respect to x, from the gradient dy of its result.
-func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradXOp,
-	}, dy, rstd, c)
-}
-
 var layerNormGradOp = ir.Op{
 	Name:    "layer_norm_grad",
 	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
@@ -252,51 +204,6 @@ func layerNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &layerNormGradGradYOp,
 	}, dy, rstd, c)
-}
-
-var layerNormPartsOp = ir.Op{
-	Name:    "layer_norm_parts",
-	Doc:     "normalizes x over its last axes, then multiplies by weight and adds bias, which broadcast.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// LayerNormPartsOp returns the descriptor of layer_norm_parts, which must not
-// be changed.
-func LayerNormPartsOp() *ir.Op {
-	return &layerNormPartsOp
-}
-
-// LayerNormParts normalizes x over its last axes, then multiplies by weight
-// and adds bias, which broadcast.
-func LayerNormParts(x *core.Tensor, axes int, eps float64, weight, bias *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&layerNormPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&layerNormPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(LayerNormParts(core.Wide(x), axes, eps, core.Wide(weight), core.Wide(bias)), to)
-		})
-		core.Composed(&layerNormPartsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return layerNormPartsCompose(x, axes, eps, weight, bias)
-	})
-	core.Composed(&layerNormPartsOp, in, out)
-	return out
-}
-
-func layerNormPartsCompose(x *core.Tensor, axes int, eps float64, weight, bias *core.Tensor) *core.Tensor {
-	out1, _, _ := LayerNormStats(x, axes, eps)
-	return Affine(out1, weight, bias)
 }
 
 var layerNormPullOp = ir.Op{
@@ -635,4 +542,103 @@ func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &logSoftmaxGradGradYOp,
 	}, dy, y, s)
+}
+
+var normPullOp = ir.Op{
+	Name:    "norm_pull",
+	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullOp returns the descriptor of norm_pull, which must not be changed.
+func NormPullOp() *ir.Op {
+	return &normPullOp
+}
+
+// NormPull returns the gradient of a normalization to mean 0 and variance 1
+// by its operand, from the gradients g of its result, dmean and drstd of its
+// statistics. X is the operand, or where normal is true the result. The
+// result has the dtype of g, whatever the others have.
+func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullOp, in...); t != nil {
+		return t
+	}
+	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullOp, in, out)
+	return out
+}
+
+var normPullPartsOp = ir.Op{
+	Name:    "norm_pull_parts",
+	Doc:     "is norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
+// be changed.
+func NormPullPartsOp() *ir.Op {
+	return &normPullPartsOp
+}
+
+// NormPullParts is norm_pull as a composition.
+func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullPartsOp, in, out)
+	return out
+}
+
+func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(x.Shape(), axes))
+	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
+	if normal {
+		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+		return LayerNormGrad(g, x, rstd, m, c)
+	}
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }

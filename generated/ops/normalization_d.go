@@ -13,105 +13,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var normPullOp = ir.Op{
-	Name:    "norm_pull",
-	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullOp returns the descriptor of norm_pull, which must not be changed.
-func NormPullOp() *ir.Op {
-	return &normPullOp
-}
-
-// NormPull returns the gradient of a normalization to mean 0 and variance 1
-// by its operand, from the gradients g of its result, dmean and drstd of its
-// statistics. X is the operand, or where normal is true the result. The
-// result has the dtype of g, whatever the others have.
-func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullOp, in...); t != nil {
-		return t
-	}
-	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
-		out := core.Composing(func() *core.Tensor {
-			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullOp, in, out)
-	return out
-}
-
-var normPullPartsOp = ir.Op{
-	Name:    "norm_pull_parts",
-	Doc:     "is norm_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
-// be changed.
-func NormPullPartsOp() *ir.Op {
-	return &normPullPartsOp
-}
-
-// NormPullParts is norm_pull as a composition.
-func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullPartsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullPartsOp, in, out)
-	return out
-}
-
-func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	d := shapes.LastDims(axes)
-	n := float64(shapes.TailNumel(x.Shape(), axes))
-	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
-	if normal {
-		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-		return LayerNormGrad(g, x, rstd, m, c)
-	}
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
-}
-
 var normPullRowsOp = ir.Op{
 	Name:    "norm_pull_rows",
 	Doc:     "is norm_pull by a kernel that goes over each row twice.",
@@ -245,8 +146,12 @@ func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, 
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
 	small := shapes.EpsOr(eps, x.DType())
-	if weight == nil || !shapes.EqualInts(weight.Shape(), normalizedShape) {
-		return RMSNormParts(x, axes, small, weight)
+	if weight == nil {
+		out1, _ := RMSNormStats(x, axes, small)
+		return out1
+	}
+	if !shapes.EqualInts(weight.Shape(), normalizedShape) {
+		return Refuse(x, "weight must have the extents that normalized_shape says")
 	}
 	return RMSNormRows(x, weight, axes, small)
 }
@@ -637,11 +542,99 @@ func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
 	}, dy, rstd, c)
 }
 
-var rmsNormPartsOp = ir.Op{
-	Name:    "rms_norm_parts",
-	Doc:     "divides x by the root of its mean square over its last axes, then multiplies by weight, which broadcasts.",
+var rmsNormPullOp = ir.Op{
+	Name:    "rms_norm_pull",
+	Doc:     "returns the gradients of rms_norm_affine's result out by x and weight, from out's gradient g and the statistic.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormPullOp returns the descriptor of rms_norm_pull, which must not be
+// changed.
+func RMSNormPullOp() *ir.Op {
+	return &rmsNormPullOp
+}
+
+// RMSNormPull returns the gradients of rms_norm_affine's result out by x and
+// weight, from out's gradient g and the statistic. That of weight has no
+// elements unless affine is true.
+func RMSNormPull(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
+	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) && core.Shaped(func() ([][]int, error) {
+		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
+	}) {
+		return RMSNormPullParts(g, x, weight, rstd, axes, affine)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormPullOp,
+		In:    []*core.Tensor{g, x, weight, rstd},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(affine)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
+		},
+	})
+	return results[0], results[1]
+}
+
+var rmsNormPullPartsOp = ir.Op{
+	Name:    "rms_norm_pull_parts",
+	Doc:     "is rms_norm_pull as a composition.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormPullPartsOp returns the descriptor of rms_norm_pull_parts, which
+// must not be changed.
+func RMSNormPullPartsOp() *ir.Op {
+	return &rmsNormPullPartsOp
+}
+
+// RMSNormPullParts is rms_norm_pull as a composition.
+func RMSNormPullParts(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
+	in := []*core.Tensor{g, x, weight, rstd}
+	if t := core.Refused(&rmsNormPullPartsOp, in...); t != nil {
+		return t, t
+	}
+	if to, narrow := core.Narrow(&rmsNormPullPartsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(RMSNormPullParts(core.Wide(g), core.Wide(x), core.Wide(weight), rstd, axes, affine)), to)
+		})
+		core.Composed(&rmsNormPullPartsOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	dx, dweight = rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine)
+	core.Composed(&rmsNormPullPartsOp, in, dx, dweight)
+	return dx, dweight
+}
+
+func rmsNormPullPartsCompose(g, x, weight, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor) {
+	r := ToType(rstd, x.DType())
+	y := Mul(g, weight)
+	dx := RMSNormAffineGrad(y, x, r, Mean(ScaledProduct(y, x, r), shapes.LastDims(axes), true, ir.Invalid))
+	if !affine {
+		return dx, Zeros([]int{0}, core.PlacementLike(g))
+	}
+	return dx, SumTo(ScaledProduct(g, x, r), weight.Shape())
+}
+
+var rmsNormRowsOp = ir.Op{
+	Name:    "rms_norm_rows",
+	Doc:     "is the first result of rms_norm_affine, whose gradients are computed together.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
 	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat,
@@ -650,34 +643,22 @@ var rmsNormPartsOp = ir.Op{
 	Tags:    ir.TagHidden,
 }
 
-// RMSNormPartsOp returns the descriptor of rms_norm_parts, which must not be
+// RMSNormRowsOp returns the descriptor of rms_norm_rows, which must not be
 // changed.
-func RMSNormPartsOp() *ir.Op {
-	return &rmsNormPartsOp
+func RMSNormRowsOp() *ir.Op {
+	return &rmsNormRowsOp
 }
 
-// RMSNormParts divides x by the root of its mean square over its last axes,
-// then multiplies by weight, which broadcasts.
-func RMSNormParts(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
+// RMSNormRows is the first result of rms_norm_affine, whose gradients are
+// computed together.
+func RMSNormRows(x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
-	if t := core.Refused(&rmsNormPartsOp, in...); t != nil {
+	if t := core.Refused(&rmsNormRowsOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&rmsNormPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(RMSNormParts(core.Wide(x), axes, eps, core.Wide(weight)), to)
-		})
-		core.Composed(&rmsNormPartsOp, in, out)
-		return out
-	}
 	out := core.Composing(func() *core.Tensor {
-		return rmsNormPartsCompose(x, axes, eps, weight)
+		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, Add: Add, Clone: Clone}, x, weight, axes, eps)
 	})
-	core.Composed(&rmsNormPartsOp, in, out)
+	core.Composed(&rmsNormRowsOp, in, out)
 	return out
-}
-
-func rmsNormPartsCompose(x *core.Tensor, axes int, eps float64, weight *core.Tensor) *core.Tensor {
-	out1, _ := RMSNormStats(x, axes, eps)
-	return Affine(out1, weight, nil)
 }

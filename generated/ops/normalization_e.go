@@ -9,130 +9,8 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
-	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
-
-var rmsNormPullOp = ir.Op{
-	Name:    "rms_norm_pull",
-	Doc:     "returns the gradients of rms_norm_affine's result out by x and weight, from out's gradient g and the statistic.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormPullOp returns the descriptor of rms_norm_pull, which must not be
-// changed.
-func RMSNormPullOp() *ir.Op {
-	return &rmsNormPullOp
-}
-
-// RMSNormPull returns the gradients of rms_norm_affine's result out by x and
-// weight, from out's gradient g and the statistic. That of weight has no
-// elements unless affine is true.
-func RMSNormPull(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
-	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) && core.Shaped(func() ([][]int, error) {
-		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
-	}) {
-		return RMSNormPullParts(g, x, weight, rstd, axes, affine)
-	}
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormPullOp,
-		In:    []*core.Tensor{g, x, weight, rstd},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(affine)},
-		Shapes: func() ([][]int, error) {
-			return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
-		},
-	})
-	return results[0], results[1]
-}
-
-var rmsNormPullPartsOp = ir.Op{
-	Name:    "rms_norm_pull_parts",
-	Doc:     "is rms_norm_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormPullPartsOp returns the descriptor of rms_norm_pull_parts, which
-// must not be changed.
-func RMSNormPullPartsOp() *ir.Op {
-	return &rmsNormPullPartsOp
-}
-
-// RMSNormPullParts is rms_norm_pull as a composition.
-func RMSNormPullParts(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
-	in := []*core.Tensor{g, x, weight, rstd}
-	if t := core.Refused(&rmsNormPullPartsOp, in...); t != nil {
-		return t, t
-	}
-	if to, narrow := core.Narrow(&rmsNormPullPartsOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(RMSNormPullParts(core.Wide(g), core.Wide(x), core.Wide(weight), rstd, axes, affine)), to)
-		})
-		core.Composed(&rmsNormPullPartsOp, in, outs...)
-		return outs[0], outs[1]
-	}
-	dx, dweight = rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine)
-	core.Composed(&rmsNormPullPartsOp, in, dx, dweight)
-	return dx, dweight
-}
-
-func rmsNormPullPartsCompose(g, x, weight, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor) {
-	r := ToType(rstd, x.DType())
-	y := Mul(g, weight)
-	dx := RMSNormAffineGrad(y, x, r, Mean(ScaledProduct(y, x, r), shapes.LastDims(axes), true, ir.Invalid))
-	if !affine {
-		return dx, Zeros([]int{0}, core.PlacementLike(g))
-	}
-	return dx, SumTo(ScaledProduct(g, x, r), weight.Shape())
-}
-
-var rmsNormRowsOp = ir.Op{
-	Name:    "rms_norm_rows",
-	Doc:     "is the first result of rms_norm_affine, whose gradients are computed together.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormRowsOp returns the descriptor of rms_norm_rows, which must not be
-// changed.
-func RMSNormRowsOp() *ir.Op {
-	return &rmsNormRowsOp
-}
-
-// RMSNormRows is the first result of rms_norm_affine, whose gradients are
-// computed together.
-func RMSNormRows(x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight}
-	if t := core.Refused(&rmsNormRowsOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, Add: Add, Clone: Clone}, x, weight, axes, eps)
-	})
-	core.Composed(&rmsNormRowsOp, in, out)
-	return out
-}
 
 var rmsNormStatsOp = ir.Op{
 	Name:    "rms_norm_stats",
@@ -655,4 +533,45 @@ func SoftmaxPullParts(g, y *core.Tensor, dim int) *core.Tensor {
 
 func softmaxPullPartsCompose(g, y *core.Tensor, dim int) *core.Tensor {
 	return SoftmaxGrad(g, y, Sum(Mul(g, y), []int{dim}, true, ir.Invalid))
+}
+
+var softminOp = ir.Op{
+	Name:    "softmin",
+	Doc:     "returns softmax of -x along dim.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// SoftminOp returns the descriptor of softmin, which must not be changed.
+func SoftminOp() *ir.Op {
+	return &softminOp
+}
+
+// Softmin returns softmax of -x along dim. If dtype is given, x is converted
+// to it first.
+func Softmin(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&softminOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return softminCompose(x, dim, dType)
+	})
+	core.Composed(&softminOp, in, out)
+	return out
+}
+
+func softminCompose(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
+	return Softmax(Neg(x), dim, dType)
+}
+
+// SoftminOut is Softmin with the result written to dst, which has its shape
+// and device.
+func SoftminOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
+	return core.CopyOut(dst, &softminOp, Softmin(x, dim, dType))
 }

@@ -26,8 +26,10 @@ func batchNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. It must be that Eps >= 0. X must have 2 axes or more. Options: Weight,
-// Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. RunningMean and runningVar must have one
+// element for each channel, axis 1 of x. Weight and bias must have one
+// element for each channel, axis 1 of x. X must have 2 axes or more. Options:
+// Weight, Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -42,8 +44,10 @@ func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. It must be that Eps >= 0. X must have 2 axes or more. Options: Weight,
-// Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. RunningMean and runningVar must have one
+// element for each channel, axis 1 of x. Weight and bias must have one
+// element for each channel, axis 1 of x. X must have 2 axes or more. Options:
+// Weight, Bias, Eps (1e-05).
 func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -193,7 +197,8 @@ func layerNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
 // the shape of x. NormalizedShape must be the last extents of x, at least
-// one. Options: Weight, Bias, Eps (1e-05).
+// one. Weight and bias must have the extents that normalizedShape says.
+// Options: Weight, Bias, Eps (1e-05).
 func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {
@@ -209,7 +214,8 @@ func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
 // the shape of x. NormalizedShape must be the last extents of x, at least
-// one. Options: Weight, Bias, Eps (1e-05).
+// one. Weight and bias must have the extents that normalizedShape says.
+// Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) LayerNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {
@@ -302,7 +308,8 @@ func rmsNormOptions(opts []Option) (weight *core.Tensor, eps float64, err error)
 // Dtypes: float. Shape: that of x. Gradient: x, Weight. Errors: bool, int and
 // complex operands, shapes that do not fit, arguments that do not fit the
 // shape of x. NormalizedShape must be the last extents of x, at least one.
-// Options: Weight, Eps (-1).
+// Weight must have the extents that normalizedShape says. Options: Weight,
+// Eps (-1).
 func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
@@ -317,7 +324,8 @@ func RMSNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // Dtypes: float. Shape: that of x. Gradient: x, Weight. Errors: bool, int and
 // complex operands, shapes that do not fit, arguments that do not fit the
 // shape of x. NormalizedShape must be the last extents of x, at least one.
-// Options: Weight, Eps (-1).
+// Weight must have the extents that normalizedShape says. Options: Weight,
+// Eps (-1).
 func (x Tensor) RMSNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, eps, err := rmsNormOptions(opts)
 	if err != nil {
