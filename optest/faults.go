@@ -40,8 +40,9 @@ var faultKinds = []struct {
 // after each few of them, gives the bits of one that nothing ever went wrong before. Of the faults of
 // a kind every step-th is tried; where that is not each, every second operator works in one
 // of the two ways. It installs devices of its own and turns caching of device memory off
-// until t has ended: no test may run beside it.
-func RunFaults(t *testing.T, table []Operator, step int, async bool) {
+// until t has ended: no test may run beside it. A seed other than 0 tries other samples and
+// dtypes, and begins with other operations.
+func RunFaults(t *testing.T, table []Operator, step int, async bool, seed uint64) {
 	setTF32(t, false)
 	before, _ := device.DriverOf(device.KindSim)
 	percent := debug.SetGCPercent(1000) // little is alive and much is made
@@ -63,7 +64,7 @@ func RunFaults(t *testing.T, table []Operator, step int, async bool) {
 		}
 		o := &table[i]
 		t.Run(o.Op.Name, func(t *testing.T) {
-			f := faultCheck{runner: runner{o: o, dev: oracle}, driver: d, async: async, step: step, clean: &clean}
+			f := faultCheck{runner: runner{o: o, dev: oracle}, driver: d, async: async, step: step, seed: seed, clean: &clean}
 			for _, err := range f.run() {
 				t.Error(err)
 			}
@@ -77,6 +78,7 @@ type faultCheck struct {
 	driver *sim.Driver
 	async  bool
 	step   int
+	seed   uint64
 	clean  *bool // nothing was left of what was tried before
 }
 
@@ -86,7 +88,15 @@ func (f *faultCheck) run() (errs []error) {
 	tried := 0
 	samples := slices.Clone(f.samples())
 	slices.SortStableFunc(samples, func(a, b Sample) int { return sampleSize(a) - sampleSize(b) })
-	for _, dt := range f.dtypes() {
+	dtypes := f.dtypes()
+	if f.seed != 0 {
+		dtypes = f.o.Op.DTypes.List()
+		draw := newSource(f.o.Op.Name, f.seed)
+		draw.Shuffle(len(samples), func(i, j int) { samples[i], samples[j] = samples[j], samples[i] })
+		draw.Shuffle(len(dtypes), func(i, j int) { dtypes[i], dtypes[j] = dtypes[j], dtypes[i] })
+		dtypes = dtypes[:min(2, len(dtypes))]
+	}
+	for _, dt := range dtypes {
 		for _, s := range samples {
 			if !hasElements(s) {
 				continue
@@ -105,7 +115,7 @@ func (f *faultCheck) run() (errs []error) {
 			break
 		}
 	}
-	if tried == 0 && slices.ContainsFunc(samples, hasElements) && !f.mayRefuse() {
+	if tried == 0 && f.seed == 0 && slices.ContainsFunc(samples, hasElements) && !f.mayRefuse() {
 		errs = append(errs, errRefused)
 	}
 	return errs
@@ -179,7 +189,7 @@ func (f *faultCheck) each(g *gradientCheck, in, wanted []*core.Tensor) error {
 	for _, kind := range faultKinds {
 		n := int(kind.count(after) - kind.count(start))
 		tried := 0
-		for k := 1 + (len(f.o.Op.Name)+int(kind.kind))%f.step; k <= n; k += f.step {
+		for k := 1 + (len(f.o.Op.Name)+int(kind.kind)+int(f.seed%1000))%f.step; k <= n; k += f.step {
 			if err := f.one(g, in, wanted, kind.kind, k, want); err != nil {
 				return fmt.Errorf("%s %d of %d: %w", kind.name, k, n, err)
 			}

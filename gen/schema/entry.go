@@ -42,7 +42,7 @@ func (l *loader) describe(e *entry) {
 		e.op.Tags |= ir.TagFactory
 	}
 	if f, ok := e.keys["tags"]; ok {
-		l.tags(e.op, f.val)
+		l.tags(e, f.val)
 	}
 	l.dtypes(e)
 	l.differs(e)
@@ -56,11 +56,12 @@ func (l *loader) describe(e *entry) {
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct, "part": ir.TagPart,
+	"product": ir.TagProduct, "part": ir.TagPart, "orders": ir.TagOrders,
 }
 
 // tags reads what is said of an operator besides what it computes.
-func (l *loader) tags(op *Op, n *yaml.Node) {
+func (l *loader) tags(e *entry, n *yaml.Node) {
+	op := e.op
 	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce, "mixed": &op.Mixed}
 	seen := map[string]bool{}
 	for _, item := range l.list(n, "tags") {
@@ -74,9 +75,12 @@ func (l *loader) tags(op *Op, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, part, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, part, orders, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
+	}
+	if _, kernel := e.keys["kernel"]; op.Tags&ir.TagOrders != 0 && !kernel {
+		l.errorf(l.pos(n), "tag orders: is for a kernel; of other bodies it is seen")
 	}
 	if op.Tags&ir.TagSeeded != 0 {
 		l.seeded(op, n)

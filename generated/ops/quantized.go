@@ -30,7 +30,9 @@ func DynamicQuantizeOp() *ir.Op {
 // DynamicQuantize returns x as bytes q, with a scale and a zero that are made
 // for it: x is about scale*(q - zero). The bytes reach from the smallest
 // element, or 0, to the largest one, or 0; of x without an element other than
-// 0 the scale is 1. It is ONNX's DynamicQuantizeLinear.
+// 0 the scale is 1. It is ONNX's DynamicQuantizeLinear. With an element that
+// is NaN the scale is NaN, with an infinite one infinite: then the bytes say
+// nothing of x.
 func DynamicQuantize(x *core.Tensor) (q, scale, zero *core.Tensor) {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&dynamicQuantizeOp, in...); t != nil {
@@ -206,7 +208,9 @@ func Int8LSTMOp() *ir.Op {
 // first, are quantized as dynamic_quantize does, and multiplied with weight
 // [width, 4*width], int8 less zero, which stands for numbers scale times as
 // large; scale and zero are numbers or have one for each column. With reverse
-// it goes from the last step to the first.
+// it goes from the last step to the first. Outputs with a NaN or an infinite
+// element cannot be quantized: the steps behind them are NaN, in all rows,
+// since all share a scale.
 func Int8LSTM(gates, h, c, weight, scale, zero *core.Tensor, reverse bool) (out, cells *core.Tensor) {
 	in := []*core.Tensor{gates, h, c, weight, scale, zero}
 	if t := core.Refused(&int8LSTMOp, in...); t != nil {

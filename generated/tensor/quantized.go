@@ -11,7 +11,9 @@ import (
 // DynamicQuantize returns x as bytes q, with a scale and a zero that are made
 // for it: x is about scale*(q - zero). The bytes reach from the smallest
 // element, or 0, to the largest one, or 0; of x without an element other than
-// 0 the scale is 1. It is ONNX's DynamicQuantizeLinear.
+// 0 the scale is 1. It is ONNX's DynamicQuantizeLinear. With an element that
+// is NaN the scale is NaN, with an infinite one infinite: then the bytes say
+// nothing of x.
 //
 // Dtypes: float32. Shape: that of x for q, and no axes for scale and zero.
 // Gradient: none. Errors: bool, int, complex, float16, bfloat16 and float64
@@ -93,7 +95,9 @@ func int8LSTMOptions(opts []Option) (reverse bool, err error) {
 // first, are quantized as DynamicQuantize does, and multiplied with weight
 // [width, 4*width], int8 less zero, which stands for numbers scale times as
 // large; scale and zero are numbers or have one for each column. With reverse
-// it goes from the last step to the first.
+// it goes from the last step to the first. Outputs with a NaN or an infinite
+// element cannot be quantized: the steps behind them are NaN, in all rows,
+// since all share a scale.
 //
 // Dtypes: float32, float64. Shape: [steps, batch, width], of both. Gradient:
 // none. Errors: bool, int, complex, float16 and bfloat16 operands, weight

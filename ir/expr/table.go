@@ -45,53 +45,75 @@ type function struct {
 	goName   string   // in package num; "" means the CamelCase name
 	diff     []string // by argument
 	analytic bool     // holomorphic where complex
+	ints     ints     // what it does with the sign of integers
+}
+
+// ints says what a function does with the sign of integers.
+type ints uint8
+
+const (
+	signless ints = 1 << iota // gives the same bits of those that are signed and those that are not
+	ordering                  // compares them or hands them on: gives the same of others in the same order
+)
+
+// Signless reports whether a function gives the same bits of integers, whether they are
+// signed or not.
+func Signless(name string) bool { return handles(name, signless) }
+
+// Orders reports whether a function does nothing with integers but compare them and hand
+// them on.
+func Orders(name string) bool { return handles(name, ordering) }
+
+func handles(name string, how ints) bool {
+	f := functions[name]
+	return f != nil && f.ints&how != 0
 }
 
 // functions is the language's one table. The checker, the printers of source text, the
 // derivatives and the interpreter all ask it, so a function that is not here is nowhere.
 var functions = map[string]*function{
 	// Operators.
-	"add":    {arity: 2, class: onAll, operator: true, diff: []string{"1", "1"}, analytic: true},
-	"sub":    {arity: 2, class: onNum, operator: true, diff: []string{"1", "-1"}, analytic: true},
-	"mul":    {arity: 2, class: onAll, operator: true, diff: []string{"b", "a"}, analytic: true},
+	"add":    {arity: 2, class: onAll, ints: signless, operator: true, diff: []string{"1", "1"}, analytic: true},
+	"sub":    {arity: 2, class: onNum, ints: signless, operator: true, diff: []string{"1", "-1"}, analytic: true},
+	"mul":    {arity: 2, class: onAll, ints: signless, operator: true, diff: []string{"b", "a"}, analytic: true},
 	"div":    {arity: 2, class: onNum, operator: true, diff: []string{"1/b", "-(a/b)/b"}, analytic: true},
 	"rem":    {arity: 2, class: onReal, operator: true, goName: "TruncRem", diff: []string{"1", "-trunc(a/b)"}},
-	"neg":    {arity: 1, class: onNum, operator: true, diff: []string{"-1"}, analytic: true},
-	"lt":     {arity: 2, class: onReal | onBool, rule: toBool, operator: true, diff: []string{"", ""}},
-	"le":     {arity: 2, class: onReal | onBool, rule: toBool, operator: true, diff: []string{"", ""}},
-	"gt":     {arity: 2, class: onReal | onBool, rule: toBool, operator: true, diff: []string{"", ""}},
-	"ge":     {arity: 2, class: onReal | onBool, rule: toBool, operator: true, diff: []string{"", ""}},
-	"eq":     {arity: 2, class: onAll, rule: toBool, operator: true, diff: []string{"", ""}},
-	"ne":     {arity: 2, class: onAll, rule: toBool, operator: true, diff: []string{"", ""}},
+	"neg":    {arity: 1, class: onNum, ints: signless, operator: true, diff: []string{"-1"}, analytic: true},
+	"lt":     {arity: 2, class: onReal | onBool, ints: ordering, rule: toBool, operator: true, diff: []string{"", ""}},
+	"le":     {arity: 2, class: onReal | onBool, ints: ordering, rule: toBool, operator: true, diff: []string{"", ""}},
+	"gt":     {arity: 2, class: onReal | onBool, ints: ordering, rule: toBool, operator: true, diff: []string{"", ""}},
+	"ge":     {arity: 2, class: onReal | onBool, ints: ordering, rule: toBool, operator: true, diff: []string{"", ""}},
+	"eq":     {arity: 2, class: onAll, ints: signless | ordering, rule: toBool, operator: true, diff: []string{"", ""}},
+	"ne":     {arity: 2, class: onAll, ints: signless | ordering, rule: toBool, operator: true, diff: []string{"", ""}},
 	"land":   {arity: 2, class: onBool, rule: logic, operator: true, diff: []string{"", ""}},
 	"lor":    {arity: 2, class: onBool, rule: logic, operator: true, diff: []string{"", ""}},
 	"lnot":   {arity: 1, class: onBool, rule: logic, operator: true, diff: []string{""}},
-	"and":    {arity: 2, class: onInt | onBool, operator: true, diff: []string{"", ""}},
-	"or":     {arity: 2, class: onInt | onBool, operator: true, diff: []string{"", ""}},
-	"xor":    {arity: 2, class: onInt | onBool, operator: true, diff: []string{"", ""}},
-	"andnot": {arity: 2, class: onInt | onBool, operator: true, diff: []string{"", ""}},
-	"not":    {arity: 1, class: onInt | onBool, operator: true, diff: []string{""}},
-	"shl":    {arity: 2, class: onInt, rule: shifted, operator: true, diff: []string{"", ""}},
+	"and":    {arity: 2, class: onInt | onBool, ints: signless, operator: true, diff: []string{"", ""}},
+	"or":     {arity: 2, class: onInt | onBool, ints: signless, operator: true, diff: []string{"", ""}},
+	"xor":    {arity: 2, class: onInt | onBool, ints: signless, operator: true, diff: []string{"", ""}},
+	"andnot": {arity: 2, class: onInt | onBool, ints: signless, operator: true, diff: []string{"", ""}},
+	"not":    {arity: 1, class: onInt | onBool, ints: signless, operator: true, diff: []string{""}},
+	"shl":    {arity: 2, class: onInt, ints: signless, rule: shifted, operator: true, diff: []string{"", ""}},
 	"shr":    {arity: 2, class: onInt, rule: shifted, operator: true, diff: []string{"", ""}},
 
 	// Selection and conversion.
-	"where": {arity: 3, class: onAll, rule: choose, diff: []string{"", "?", "?"}, analytic: true}, // differentiated by its branches
+	"where": {arity: 3, class: onAll, ints: signless | ordering, rule: choose, diff: []string{"", "?", "?"}, analytic: true}, // differentiated by its branches
 	"int":   {arity: 1, class: onReal | onBool, rule: toInt, diff: []string{""}},
 	"cast":  {arity: 1, class: onReal | onBool, rule: toT, diff: []string{"1"}},
 
 	// Order.
 	"abs":  {arity: 1, class: onNum, rule: toReal, diff: []string{"sign(a)"}},
 	"sign": {arity: 1, class: onReal | onBool, diff: []string{""}},
-	"min":  {arity: 2, class: onReal | onBool, diff: []string{"where(a == b, 0.5, where(a > b, 0, 1))", "where(a == b, 0.5, where(a < b, 0, 1))"}},
-	"max":  {arity: 2, class: onReal | onBool, diff: []string{"where(a == b, 0.5, where(a < b, 0, 1))", "where(a == b, 0.5, where(a > b, 0, 1))"}},
+	"min":  {arity: 2, class: onReal | onBool, ints: ordering, diff: []string{"where(a == b, 0.5, where(a > b, 0, 1))", "where(a == b, 0.5, where(a < b, 0, 1))"}},
+	"max":  {arity: 2, class: onReal | onBool, ints: ordering, diff: []string{"where(a == b, 0.5, where(a < b, 0, 1))", "where(a == b, 0.5, where(a > b, 0, 1))"}},
 	"fmin": {arity: 2, class: onFloat, goName: "FMin", diff: []string{"where(a <= b || isnan(b), 1, 0)", "where(a <= b || isnan(b), 0, 1)"}},
 	"fmax": {arity: 2, class: onFloat, goName: "FMax", diff: []string{"where(a >= b || isnan(b), 1, 0)", "where(a >= b || isnan(b), 0, 1)"}},
 
 	// Rounding and remainders.
-	"floor":     {arity: 1, class: onReal, diff: []string{""}},
-	"ceil":      {arity: 1, class: onReal, diff: []string{""}},
-	"trunc":     {arity: 1, class: onReal, diff: []string{""}},
-	"round":     {arity: 1, class: onReal, diff: []string{""}},
+	"floor":     {arity: 1, class: onReal, ints: signless, diff: []string{""}},
+	"ceil":      {arity: 1, class: onReal, ints: signless, diff: []string{""}},
+	"trunc":     {arity: 1, class: onReal, ints: signless, diff: []string{""}},
+	"round":     {arity: 1, class: onReal, ints: signless, diff: []string{""}},
 	"fmod":      {arity: 2, class: onReal, goName: "FMod", diff: []string{"1", "-trunc(a/b)"}},
 	"remainder": {arity: 2, class: onReal, diff: []string{"1", "-floor(a/b)"}},
 	"floordiv":  {arity: 2, class: onReal, goName: "FloorDiv", diff: []string{"", ""}},
@@ -139,9 +161,9 @@ var functions = map[string]*function{
 	// Representation.
 	"copysign": {arity: 2, class: onFloat, diff: []string{"where(a == 0, 0, sign(a)*copysign(1, b))", ""}},
 	"signbit":  {arity: 1, class: onReal | onBool, rule: toBool, diff: []string{""}},
-	"isnan":    {arity: 1, class: onAll, rule: toBool, goName: "IsNaN", diff: []string{""}},
-	"isinf":    {arity: 1, class: onAll, rule: toBool, goName: "IsInf", diff: []string{""}},
-	"isfinite": {arity: 1, class: onAll, rule: toBool, goName: "IsFinite", diff: []string{""}},
+	"isnan":    {arity: 1, class: onAll, ints: signless | ordering, rule: toBool, goName: "IsNaN", diff: []string{""}},
+	"isinf":    {arity: 1, class: onAll, ints: signless | ordering, rule: toBool, goName: "IsInf", diff: []string{""}},
+	"isfinite": {arity: 1, class: onAll, ints: signless | ordering, rule: toBool, goName: "IsFinite", diff: []string{""}},
 	"fma":      {arity: 3, class: onFloat, goName: "FMA", diff: []string{"b", "a", "1"}},
 
 	// Complex numbers.

@@ -54,3 +54,16 @@ func TestInt8Conv2dNoChannels(t *testing.T) {
 		}
 	}
 }
+
+// TestDynamicQuantizeNotFinite: an element that is NaN or infinite shows in the scale.
+func TestDynamicQuantizeNotFinite(t *testing.T) {
+	nan, inf := math.NaN(), math.Inf(1)
+	for _, dev := range []device.Device{device.CPU, device.Sim(0)} {
+		for _, test := range []struct{ element, scale float64 }{{nan, nan}, {inf, inf}, {-inf, inf}, {254, 1}} {
+			_, scale, _ := tensor.DynamicQuantize(tensor.FromSlice([]float32{-1, float32(test.element), 2}, []int{3}, tensor.On(dev)))
+			if diff := cmp.Diff([]float64{test.scale}, values(t, scale.Reshape(1)), cmpopts.EquateNaNs()); diff != "" {
+				t.Errorf("%s: the scale with an element of %v (-want +got):\n%s", dev, test.element, diff)
+			}
+		}
+	}
+}

@@ -12,8 +12,9 @@ import (
 
 // signs returns what op does with the sign of integers: ir.TagSignless where it is no
 // matter, ir.TagOrders where integers are only compared and handed on, else nothing. It
-// follows from the body; of kernels by hand from what they accept: complex numbers have no
-// sign and no order, and what hands on elements, or gives their positions, compares them.
+// follows from the body; of kernels by hand from what they accept, since complex numbers have
+// no sign and no order, and from their tags: what is exact hands on elements, and what
+// orders compares them, which the schema says.
 func signs(op *schema.Op) ir.Tag {
 	if !op.DTypes.Has(ir.Int64) || op.Promote == ir.PromoteFixed {
 		return 0
@@ -23,7 +24,7 @@ func signs(op *schema.Op) ir.Tag {
 		switch {
 		case op.DTypes.Has(ir.Complex64):
 			return ir.TagSignless
-		case op.Tags&ir.TagExact != 0 || !slices.ContainsFunc(op.Results, func(r schema.Result) bool { return r.DType == ir.Invalid }):
+		case op.Tags&ir.TagExact != 0:
 			return ir.TagOrders
 		}
 		return 0
@@ -70,23 +71,11 @@ func bodiesOf(op *schema.Op) (list []*expr.Graph, ok bool) {
 	return list, len(list) > 0
 }
 
-// blind are the functions of integers that give the same bits whether these are signed.
-var blind = map[string]bool{
-	"add": true, "sub": true, "mul": true, "neg": true, "and": true, "or": true, "xor": true, "andnot": true, "not": true, "shl": true,
-	"eq": true, "ne": true, "where": true, "isnan": true, "isinf": true, "isfinite": true, "floor": true, "ceil": true, "trunc": true, "round": true,
-}
-
-// comparing are those that give the same order, if they are given what is in one.
-var comparing = map[string]bool{
-	"lt": true, "le": true, "gt": true, "ge": true, "eq": true, "ne": true, "min": true, "max": true, "where": true,
-	"isnan": true, "isinf": true, "isfinite": true,
-}
-
 // signless reports whether a body computes the same bits of signed and of unsigned integers.
 func signless(g *expr.Graph) bool {
 	return !slices.ContainsFunc(g.Values, func(v *expr.Value) bool {
 		cut := v.Name == "cast" && v.Args[0].Kind == expr.IntKind
-		return v.Op == expr.OpCall && !blind[v.Name] && !cut && !ofBools(v)
+		return v.Op == expr.OpCall && !expr.Signless(v.Name) && !cut && !ofBools(v)
 	})
 }
 
@@ -101,7 +90,7 @@ func orders(op *schema.Op, g *expr.Graph) bool {
 		case expr.OpName:
 			return v.Name == "index" || v.Name == "count" || slices.ContainsFunc(op.Attrs(), func(p *schema.Param) bool { return p.Name == v.Name })
 		}
-		return !comparing[v.Name] && (integer || !ofBools(v))
+		return !expr.Orders(v.Name) && (integer || !ofBools(v))
 	})
 }
 
