@@ -26,6 +26,7 @@ import warnings
 
 import torch
 
+from arguments import adapted
 from names import KEYWORDS, entries, forms
 
 warnings.filterwarnings('ignore')
@@ -193,6 +194,7 @@ def sample_line(info, name, params, sample, large, ties):
         args = (args[1], args[0], *args[2:])
     if name == 'as_strided' and sample.input.untyped_storage().nbytes() != sample.input.numel() * sample.input.element_size():
         raise Unbound('a part of a storage')
+    args, kwargs = adapted(name, args, kwargs)
     operands, attrs, leaves = bind(name, params, args, kwargs)
     if sum(t.numel() for t in leaves) > large:
         raise Unbound('large')
