@@ -424,7 +424,7 @@ var im2colOp = ir.Op{
 	In:      []ir.Operand{{Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "kernel_size", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
+	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }

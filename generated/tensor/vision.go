@@ -163,9 +163,9 @@ func im2colOptions(opts []Option) (dilation, padding, stride []int, err error) {
 // channel, and axis 2 the blocks. Padding is zeros. It is PyTorch's
 // functional unfold, for any number of spatial axes.
 //
-// Dtypes: int, float, complex. Shape: [n, channels*elements of a block,
-// blocks]. Gradient: x. Errors: bool operands, arguments that do not fit the
-// shape of x. Options: Dilation ([1]), Padding ([0]), Stride ([1]).
+// Dtypes: all. Shape: [n, channels*elements of a block, blocks]. Gradient: x.
+// Errors: arguments that do not fit the shape of x. Options: Dilation ([1]),
+// Padding ([0]), Stride ([1]).
 func Im2col(x Tensor, kernelSize []int, opts ...Option) Tensor {
 	dilation, padding, stride, err := im2colOptions(opts)
 	if err != nil {
@@ -178,9 +178,9 @@ func Im2col(x Tensor, kernelSize []int, opts ...Option) Tensor {
 // stride apart, as columns: axis 1 has the elements of a block, channel by
 // channel, and axis 2 the blocks.
 //
-// Dtypes: int, float, complex. Shape: [n, channels*elements of a block,
-// blocks]. Gradient: x. Errors: bool operands, arguments that do not fit the
-// shape of x. Options: Dilation ([1]), Padding ([0]), Stride ([1]).
+// Dtypes: all. Shape: [n, channels*elements of a block, blocks]. Gradient: x.
+// Errors: arguments that do not fit the shape of x. Options: Dilation ([1]),
+// Padding ([0]), Stride ([1]).
 func (x Tensor) Im2col(kernelSize []int, opts ...Option) Tensor {
 	dilation, padding, stride, err := im2colOptions(opts)
 	if err != nil {
