@@ -3,7 +3,8 @@
 MODES = {'nearest': 'nearest', 'nearest-exact': 'nearest_exact', 'linear': 'linear', 'bilinear': 'linear', 'trilinear': 'linear', 'bicubic': 'cubic'}
 # What the schema does not have, with the value that PyTorch's suite also gives for nothing.
 NOTHING = {
-    'bucketize': {'out_int32': False}, 'searchsorted': {'out_int32': False, 'sorter': None}, 'index_add': {'alpha': 1}, 'nonzero': {'as_tuple': False},
+    '': {'out_int32': False, 'sorter': None},  # of every operator
+    'index_add': {'alpha': 1}, 'nonzero': {'as_tuple': False},
     'trunc_divide': {'rounding_mode': 'trunc'}, 'instance_norm': {'running_mean': None, 'running_var': None, 'use_input_stats': True},
     'batch_norm': {'training': False}, 'interpolate': {'scale_factor': None, 'recompute_scale_factor': None, 'align_corners': None},
 }
@@ -15,7 +16,7 @@ POOLING = ('stride', 'padding', 'ceil_mode', 'count_include_pad', 'divisor_overr
 def adapted(name, args, kwargs):
     """args and kwargs as the operator takes them."""
     args, kwargs = list(args), dict(kwargs)
-    for key, value in NOTHING.get(name, {}).items():
+    for key, value in (NOTHING[''] | NOTHING.get(name, {})).items():
         if key in kwargs and kwargs[key] == value:
             del kwargs[key]
     if name in POSITIONS:
@@ -27,7 +28,7 @@ def adapted(name, args, kwargs):
         del args[2:]
     elif name in ('batch_norm', 'instance_norm'):
         kwargs.pop('momentum', None)
-    elif name == 'searchsorted' and kwargs.get('side') is not None:
+    elif kwargs.get('side') is not None:
         kwargs['right'] = kwargs.pop('side') == 'right'
     elif name == 'grid_sample' and 'mode' in kwargs:
         kwargs['interpolation'] = kwargs.pop('mode')
