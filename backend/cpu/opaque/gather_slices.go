@@ -165,40 +165,19 @@ func takeShort[T any](dst, src unsafe.Pointer, index []int64, size int) {
 	}
 }
 
-// sliceWidth is how many elements of each slice one processor writes, at most.
-const sliceWidth = 1024
-
-// each calls f for parts of all named slices: elements [lo, hi) of those in part o
-// of the outer ones. Parts that one call is given are not given to another, so
-// slices named twice stay in order.
-func (s *slicing) each(f func(o, lo, hi int)) {
-	if len(s.index) == 0 || s.outer*s.inner == 0 {
-		return
-	}
-	parts := (s.inner + sliceWidth - 1) / sliceWidth
-	pool.For(s.outer*parts, max(1, moveWork/(min(s.inner, sliceWidth)*len(s.index))), func(first, end int) {
-		for ; first < end; first++ {
-			lo := first % parts * sliceWidth
-			f(first/parts, lo, min(lo+sliceWidth, s.inner))
-		}
-	})
-}
-
 // put writes the slices of src, which are as many as are named, to out: one
 // element all over where src has no axes.
 func (s *slicing) put(out, src ir.View) {
 	size, n := out.DType.Size(), len(s.index)
 	repeated := move.Fill(simd.Active(), size)
-	s.each(func(o, lo, hi int) {
-		for k, i := range s.index {
-			to := unsafe.Add(out.Ptr, ((o*s.along+int(i))*s.inner+lo)*size)
-			if len(src.Shape) == 0 {
-				repeated(to, src.Ptr, hi-lo)
-				continue
-			}
-			from := unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size)
-			copy(unsafe.Slice((*byte)(to), (hi-lo)*size), unsafe.Slice((*byte)(from), (hi-lo)*size))
+	s.each(func(o, k, lo, hi int) {
+		to := unsafe.Add(out.Ptr, ((o*s.along+int(s.index[k]))*s.inner+lo)*size)
+		if len(src.Shape) == 0 {
+			repeated(to, src.Ptr, hi-lo)
+			return
 		}
+		from := unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size)
+		copy(unsafe.Slice((*byte)(to), (hi-lo)*size), unsafe.Slice((*byte)(from), (hi-lo)*size))
 	})
 }
 
@@ -206,15 +185,24 @@ func (s *slicing) put(out, src ir.View) {
 // the sums of its dtype.
 func (s *slicing) add(out, src ir.View, sum addRows) {
 	size, n := out.DType.Size(), len(s.index)
-	runs := s.runs(s.inner * size)
 	one := []int64{0}
-	s.each(func(o, lo, hi int) {
+	addOne := func(to, from unsafe.Pointer, m int) {
+		if !move.AddRows(simd.Active(), out.DType, to, from, one, m*size) {
+			sum(to, from, one, 1, m, 0, m)
+		}
+	}
+	runs := s.runs(s.inner * size)
+	if runs == nil && s.byPlaces() {
+		s.eachPlace(func(o, k, lo, hi int) {
+			at, row := (o*s.along+int(s.index[k]))*s.inner+lo, (o*n+k)*s.inner+lo
+			addOne(unsafe.Add(out.Ptr, at*size), unsafe.Add(src.Ptr, row*size), hi-lo)
+		})
+		return
+	}
+	s.eachPart(func(o, lo, hi int) {
 		to, from := unsafe.Add(out.Ptr, o*s.along*s.inner*size), unsafe.Add(src.Ptr, o*n*s.inner*size)
 		for _, r := range runs { // as one long slice each
-			to, from, m := unsafe.Add(to, r.from*s.inner*size), unsafe.Add(from, r.at*s.inner*size), r.n*s.inner
-			if !move.AddRows(simd.Active(), out.DType, to, from, one, m*size) {
-				sum(to, from, one, 1, m, 0, m)
-			}
+			addOne(unsafe.Add(to, r.from*s.inner*size), unsafe.Add(from, r.at*s.inner*size), r.n*s.inner)
 		}
 		if runs != nil {
 			return
@@ -232,10 +220,8 @@ func (s *slicing) fold(out, src ir.View, rows func(n int, acc, x unsafe.Pointer,
 		src = tile.Dense(broadcastScalar(src, []int{s.outer, len(s.index), s.inner}), src.DType)
 	}
 	size, n := out.DType.Size(), len(s.index)
-	s.each(func(o, lo, hi int) {
-		for k, i := range s.index {
-			rows(hi-lo, unsafe.Add(out.Ptr, ((o*s.along+int(i))*s.inner+lo)*size), unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size), nil)
-		}
+	s.each(func(o, k, lo, hi int) {
+		rows(hi-lo, unsafe.Add(out.Ptr, ((o*s.along+int(s.index[k]))*s.inner+lo)*size), unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size), nil)
 	})
 }
 
