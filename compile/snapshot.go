@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -16,13 +17,16 @@ import (
 // array that is reached from them, but for tensors. It holds these, so that an address
 // that is the same stands for the same value. Functions in models are compared by what
 // they are, not by what they captured.
-type snapshot []region
+type snapshot struct {
+	parts   []any
+	regions []region
+}
 
 // A region is the memory of one value.
 type region struct {
 	at   unsafe.Pointer
 	was  []byte
-	name string
+	name string // set where names are asked for
 	t    reflect.Type
 }
 
@@ -30,26 +34,39 @@ type region struct {
 func (r *region) now() []byte { return unsafe.Slice((*byte)(r.at), len(r.was)) }
 
 // take takes a snapshot of the models among parts.
-func take(parts []any) snapshot {
-	t := taker{seen: map[unsafe.Pointer]bool{}}
+func take(parts []any) snapshot { return snapshot{parts, visited(parts, false)} }
+
+// visited returns the regions of the models among parts, with names or without.
+func visited(parts []any, named bool) []region {
+	t := taker{seen: map[unsafe.Pointer]bool{}, named: named}
 	for _, part := range parts {
 		switch part.(type) {
 		case tensor.Tensor, []tensor.Tensor, optim.Optimizer, *optim.Scheduler:
 			continue // they say themselves what changed
 		}
 		v := reflect.ValueOf(part)
-		t.visit(v, v.Type().String())
+		name := ""
+		if named {
+			name = v.Type().String()
+		}
+		t.visit(v, name)
 	}
 	return t.regions
 }
 
 // changed returns what is not as it was, or "".
 func (s snapshot) changed() string {
-	for i := range s {
-		r := &s[i]
-		if now := r.now(); !bytes.Equal(now, r.was) {
-			return r.field(now)
+	for i := range s.regions {
+		r := &s.regions[i]
+		now := r.now()
+		if bytes.Equal(now, r.was) {
+			continue
 		}
+		// What comes before it has not changed, so that the same walk leads there.
+		if named := visited(s.parts, true); i < len(named) && named[i].at == r.at {
+			r.name = named[i].name
+		}
+		return r.field(now)
 	}
 	return ""
 }
@@ -71,7 +88,9 @@ func (r *region) field(now []byte) string {
 // A taker takes a snapshot.
 type taker struct {
 	seen    map[unsafe.Pointer]bool
-	regions snapshot
+	regions []region
+	room    []byte // for what regions were
+	named   bool
 }
 
 // add notes the n bytes at p, which are of type t, and reports whether they are new.
@@ -80,7 +99,11 @@ func (t *taker) add(p unsafe.Pointer, n uintptr, of reflect.Type, name string) b
 		return false
 	}
 	t.seen[p] = true
-	r := region{at: p, name: name, t: of, was: make([]byte, n)}
+	if uintptr(len(t.room)) < n {
+		t.room = make([]byte, max(n, 2048))
+	}
+	r := region{at: p, name: name, t: of, was: t.room[:n:n]}
+	t.room = t.room[n:]
 	copy(r.was, r.now())
 	t.regions = append(t.regions, r)
 	return true
@@ -105,6 +128,45 @@ func standard(first string) bool {
 	return false
 }
 
+// within names a part of what has a name, where names are asked for.
+func (t *taker) within(name, field string) string {
+	if !t.named {
+		return ""
+	}
+	return name + "." + field
+}
+
+// element is within for an element of a list.
+func (t *taker) element(name string, i int) string {
+	if !t.named {
+		return ""
+	}
+	return fmt.Sprintf("%s.%d", name, i)
+}
+
+// A field is one of a struct that is part of a model.
+type field struct {
+	index int
+	name  string
+}
+
+// fields are those of types that were seen, which reflection makes anew each time.
+var fields sync.Map // of reflect.Type to []field
+
+func fieldsOf(t reflect.Type) []field {
+	if list, ok := fields.Load(t); ok {
+		return list.([]field)
+	}
+	var list []field
+	for i := range t.NumField() {
+		if f := t.Field(i); f.Tag.Get("nn") != "-" {
+			list = append(list, field{i, f.Name})
+		}
+	}
+	fields.Store(t, list)
+	return list
+}
+
 // visit notes what is reached from v.
 func (t *taker) visit(v reflect.Value, name string) {
 	switch v.Kind() {
@@ -123,24 +185,26 @@ func (t *taker) visit(v reflect.Value, name string) {
 		if foreign(v.Type()) {
 			return
 		}
-		for i := range v.NumField() {
-			if f := v.Type().Field(i); f.Tag.Get("nn") != "-" { // what is no part of the model
-				t.visit(v.Field(i), name+"."+f.Name)
-			}
+		for _, f := range fieldsOf(v.Type()) {
+			t.visit(v.Field(f.index), t.within(name, f.name))
 		}
 	case reflect.Array:
 		for i := range v.Len() {
-			t.visit(v.Index(i), fmt.Sprintf("%s.%d", name, i))
+			t.visit(v.Index(i), t.element(name, i))
 		}
 	case reflect.Slice:
 		if v.Len() > 0 && t.add(v.UnsafePointer(), uintptr(v.Len())*v.Type().Elem().Size(), v.Type(), name) {
 			for i := range v.Len() {
-				t.visit(v.Index(i), fmt.Sprintf("%s.%d", name, i))
+				t.visit(v.Index(i), t.element(name, i))
 			}
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			t.visit(v.MapIndex(k), fmt.Sprintf("%s.%v", name, k))
+			of := ""
+			if t.named {
+				of = fmt.Sprintf("%s.%v", name, k)
+			}
+			t.visit(v.MapIndex(k), of)
 		}
 	}
 }

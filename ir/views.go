@@ -227,7 +227,14 @@ func TransposeView(l Layout, dim0, dim1 int) (Layout, error) {
 }
 
 func (l Layout) clone() Layout {
-	return Layout{slices.Clone(l.Shape), slices.Clone(l.Strides), l.Offset}
+	n := len(l.Shape)
+	if n == 0 || n != len(l.Strides) {
+		return Layout{slices.Clone(l.Shape), slices.Clone(l.Strides), l.Offset}
+	}
+	both := make([]int, 2*n) // one object
+	copy(both, l.Shape)
+	copy(both[n:], l.Strides)
+	return Layout{both[:n:n], both[n:], l.Offset}
 }
 
 func TwoAxes(dim0, dim1, rank int) (a, b int, err error) {

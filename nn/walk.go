@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -95,26 +96,61 @@ func (w *walker) part(name string, v reflect.Value) bool {
 }
 
 func (w *walker) fields(name string, v reflect.Value) bool {
-	t := v.Type()
-	for i := range v.NumField() {
-		f := t.Field(i)
+	for _, f := range fieldsOf(v.Type()) {
 		switch {
-		case f.Tag.Get("nn") == leftOut:
 		case f.IsExported():
-			if !w.walk(join(name, fieldName(f)), v.Field(i)) {
+			if !w.walk(join(name, f.name), v.Field(f.at)) {
 				return false
 			}
-		case f.Anonymous && f.Type.Kind() == reflect.Struct:
-			// The exported fields of a struct embedded by an unexported name are
-			// the outer struct's, as the language has it.
-			if !w.fields(name, v.Field(i)) {
+		case f.embedded:
+			if !w.fields(name, v.Field(f.at)) {
 				return false
 			}
-		case mayHold(f.Type, map[reflect.Type]bool{}):
-			w.hidden = append(w.hidden, hidden{name, t, f, v.Field(i)})
+		default:
+			w.hidden = append(w.hidden, hidden{name, v.Type(), f.StructField, v.Field(f.at)})
 		}
 	}
 	return true
+}
+
+// A field is one of a struct that has parts of a model in it, or may hide them.
+type field struct {
+	reflect.StructField
+	at       int
+	name     string // in a state dict, of exported fields
+	embedded bool   // a struct by an unexported name
+}
+
+// types are the fields of types that were walked, which reflection makes anew each time.
+var types sync.Map // of reflect.Type to []field
+
+// fieldsOf returns the fields of structs of type t that are walked or hide parts.
+func fieldsOf(t reflect.Type) []field {
+	if list, ok := types.Load(t); ok {
+		return list.([]field)
+	}
+	var list []field
+	for i := range t.NumField() {
+		f := field{StructField: t.Field(i), at: i}
+		switch {
+		case f.Tag.Get("nn") == leftOut:
+			continue
+		case f.IsExported():
+			if !holdsParts(f.Type) {
+				continue
+			}
+			f.name = fieldName(f.StructField)
+		case f.Anonymous && f.Type.Kind() == reflect.Struct:
+			// The exported fields of a struct embedded by an unexported name are
+			// the outer struct's, as the language has it.
+			f.embedded = true
+		case !mayHold(f.Type, map[reflect.Type]bool{}):
+			continue
+		}
+		list = append(list, f)
+	}
+	types.Store(t, list)
+	return list
 }
 
 // holdsParts reports whether values of type t may be or hold parts of a model.

@@ -17,6 +17,7 @@ type Direction struct{ Step, By int }
 // stays as it is.
 func Direct(p *program.Program, refused func(step int) string) ([]program.Step, []Direction) {
 	d := &director{steps: slices.Clone(p.Steps), buffers: make([]users, len(p.Buffers)), p: p, refused: refused}
+	d.room(p)
 	for i := range p.Steps {
 		for _, r := range p.Steps[i].Out {
 			d.buffers[r.Buffer].writers = append(d.buffers[r.Buffer].writers, i)
@@ -44,6 +45,33 @@ type director struct {
 
 // users are the steps that use a buffer, in their order.
 type users struct{ writers, readers []int }
+
+// room makes room for the users of all buffers, which is one list.
+func (d *director) room(p *program.Program) {
+	type counts struct{ writers, readers int }
+	of, all := make([]counts, len(p.Buffers)), 0
+	for i := range p.Steps {
+		for _, r := range p.Steps[i].Out {
+			of[r.Buffer].writers++
+			all++
+		}
+		for _, r := range p.Steps[i].In {
+			if r.Buffer >= 0 {
+				of[r.Buffer].readers++
+				all++
+			}
+		}
+	}
+	list := make([]int, all)
+	take := func(n int) []int {
+		room := list[:0:n]
+		list = list[n:]
+		return room
+	}
+	for b, n := range of {
+		d.buffers[b] = users{take(n.writers), take(n.readers)}
+	}
+}
 
 // made reports whether one step makes a buffer's elements.
 func (d *director) made(buffer int) bool {

@@ -334,6 +334,11 @@ func (b *builder) operands() error {
 				return errors.New("one part writes elements that another reads at other places")
 			}
 			b.values[id] = len(b.g.In)
+			if b.g.In == nil {
+				n := b.reads()
+				b.g.In, b.g.Call.In = make([]program.Ref, 0, n), make([]ir.View, 0, n)
+				b.shape.in, b.shape.stored = make([]expr.Kind, 0, n), make([]ir.DType, 0, n)
+			}
 			b.g.In, b.g.Call.In = append(b.g.In, x.ref), append(b.g.Call.In, x.view)
 			stored := ir.Invalid
 			if short(x.view.DType) {
@@ -349,15 +354,26 @@ func (b *builder) operands() error {
 	return nil
 }
 
+// reads returns how many operands the group's calls have.
+func (b *builder) reads() (n int) {
+	for _, i := range b.g.Steps {
+		n += len(b.info[i].in)
+	}
+	return n
+}
+
 // A version is what a buffer has in it at some time.
 type version struct{ buffer, version int }
 
 // members adds the calls.
 func (b *builder) members() {
 	next := len(b.g.In)
+	b.writes, b.shape.members = make([]write, 0, len(b.g.Steps)), make([]Member, 0, len(b.g.Steps))
+	sources := make([]Source, 0, b.reads())
 	for _, i := range b.g.Steps {
 		c, m := &b.p.Steps[i].Call, Member{Out: next}
 		m.Kernel = c.Kernel
+		from := len(sources)
 		scalar := 0
 		for j, a := range c.Op.Attrs {
 			switch a.Kind {
@@ -374,11 +390,12 @@ func (b *builder) members() {
 				if kind == ir.AttrBool {
 					value = ir.BoolValue(x.value.Bool())
 				}
-				m.In = append(m.In, Source{-1, b.scalar(kind, x.value, value)})
+				sources = append(sources, Source{-1, b.scalar(kind, x.value, value)})
 				continue
 			}
-			m.In = append(m.In, Source{b.values[x.id()], 0})
+			sources = append(sources, Source{b.values[x.id()], 0})
 		}
+		m.In = sources[from:len(sources):len(sources)]
 		for _, y := range b.info[i].out {
 			y = y.over(b.space)
 			if short(y.view.DType) {
@@ -424,9 +441,9 @@ func (b *builder) results() error {
 
 // usedOutside reports whether another step than those of a list uses a buffer from a version
 // on, or the program returns it.
-func (l *planner) usedOutside(steps []int, r program.Ref) bool {
+func (l *planner) usedOutside(steps []int, r program.Ref, more ...int) bool {
 	for _, u := range l.users[r.Buffer] {
-		if u.version >= r.Version && !slices.Contains(steps, u.step) {
+		if u.version >= r.Version && !slices.Contains(steps, u.step) && !slices.Contains(more, u.step) {
 			return true
 		}
 	}

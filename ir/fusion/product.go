@@ -106,6 +106,8 @@ type productBuilder struct {
 	step          int
 	after         []int // steps of its region
 	rows, columns int
+	size          []int // these
+	room          []int // for pairs
 	shape         productShape
 	candidate     *Product
 	key           string // of the shape that the candidate is of
@@ -153,7 +155,7 @@ func (l *planner) product(i int) *productBuilder {
 		return nil
 	}
 	n := v.Shape[len(v.Shape)-1]
-	return &productBuilder{planner: l, g: &Group{}, step: i, rows: v.NumElements() / n, columns: n, shape: productShape{of: c.Kernel}}
+	return &productBuilder{planner: l, g: &Group{}, step: i, rows: v.NumElements() / n, columns: n, size: []int{v.NumElements() / n, n}, shape: productShape{of: c.Kernel}}
 }
 
 // take makes a region's steps, and a fold of columns of what they give, parts of the
@@ -223,10 +225,12 @@ func (b *productBuilder) collect(steps []int) error {
 	}
 	s := &b.p.Steps[b.step]
 	g, c := b.g, &b.g.Call
-	g.In, c.In = slices.Clone(s.In), slices.Clone(s.Call.In)
-	g.Out, c.Out = nil, nil
-	c.Space, c.Precision, c.Scalars, c.Attrs = []int{b.rows, b.columns}, s.Call.Precision, e.g.Call.Scalars, e.g.Call.Attrs
-	b.shape.after, b.shape.from = e.shape, nil
+	more := len(e.g.In)
+	g.In, c.In = append(make([]program.Ref, 0, len(s.In)+more), s.In...), append(make([]ir.View, 0, len(s.In)+more), s.Call.In...)
+	more = len(e.g.Out) + 1
+	g.Out, c.Out = make([]program.Ref, 0, more), make([]ir.View, 0, more)
+	c.Space, c.Precision, c.Scalars, c.Attrs = b.size, s.Call.Precision, e.g.Call.Scalars, e.g.Call.Attrs
+	b.shape.after, b.shape.from = e.shape, make([]int, 0, len(e.g.In))
 	for j, r := range e.g.In {
 		v, ok := b.matrix(&e.g.Call.In[j])
 		whole := ok && v.IsContiguous() && r == s.Out[0]
@@ -248,17 +252,27 @@ func (b *productBuilder) collect(steps []int) error {
 		}
 		g.Out, c.Out = append(g.Out, r), append(c.Out, v)
 	}
-	if b.shape.raw = b.p.Buffers[s.Out[0].Buffer].Kind != program.Temporary || b.usedOutside(append(slices.Clone(steps), b.step), s.Out[0]); b.shape.raw {
+	if b.shape.raw = b.p.Buffers[s.Out[0].Buffer].Kind != program.Temporary || b.usedOutside(steps, s.Out[0], b.step); b.shape.raw {
 		v, _ := b.matrix(&s.Call.Out[0])
 		g.Out, c.Out = append(g.Out, s.Out[0]), append(c.Out, v)
 	}
 	return nil
 }
 
+// pair returns a list of two numbers, several of which are one object.
+func (b *productBuilder) pair(x, y int) []int {
+	if len(b.room) < 2 {
+		b.room = make([]int, 16)
+	}
+	p := b.room[:2:2]
+	p[0], p[1], b.room = x, y, b.room[2:]
+	return p
+}
+
 // matrix returns a view as one of the product's rows and columns; false where it is none.
 func (b *productBuilder) matrix(v *ir.View) (ir.View, bool) {
 	row, element, ok := split(v, b.rows, b.columns)
-	return ir.View{DType: v.DType, Shape: []int{b.rows, b.columns}, Strides: []int{row, element}}, ok
+	return ir.View{DType: v.DType, Shape: b.size, Strides: b.pair(row, element)}, ok
 }
 
 // sums takes step j where it folds the columns of what the region gives.

@@ -169,6 +169,7 @@ func (r *recorder) settled(rec *Recorded) {
 			rec.hosted = append(rec.hosted, i)
 		}
 	}
+	rec.outer = make([]int, 0, len(rec.buffers))
 	for i := range rec.buffers {
 		switch rec.buffers[i].Kind {
 		case program.Temporary:

@@ -155,7 +155,7 @@ func (r *recorder) number(i, j int) (ir.Scalar, bool) {
 
 // told says what a kernel stands for.
 func (r *recorder) told(steps []int, bytes int64) FusedRegion {
-	f := FusedRegion{Bytes: bytes}
+	f := FusedRegion{Bytes: bytes, Ops: make([]string, 0, len(steps)), callers: make([]uintptr, 0, len(steps))}
 	for _, i := range steps {
 		s := &r.program[i]
 		f.Ops, f.callers = append(f.Ops, s.Name()), append(f.callers, s.caller)
@@ -167,8 +167,11 @@ func (r *recorder) told(steps []int, bytes int64) FusedRegion {
 // bytesOf returns how many bytes of tensors a call reads and writes at least.
 func bytesOf(c *ir.Call) int64 {
 	n := int64(0)
-	for _, v := range slices.Concat(c.Out, c.In) {
-		n += v.Bytes()
+	for i := range c.Out {
+		n += c.Out[i].Bytes()
+	}
+	for i := range c.In {
+		n += c.In[i].Bytes()
 	}
 	return n
 }

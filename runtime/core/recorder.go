@@ -64,6 +64,8 @@ type recorder struct {
 	attrs    slab[ir.Value]
 	scalars  slab[ir.Scalar]
 	storages slab[Storage]
+	tensors  slab[Tensor]
+	slots    slab[gradSlot]
 }
 
 // A step is a program's step, and what else there is to know to run it.
@@ -459,7 +461,8 @@ func (r *recorder) made(t *Tensor) {
 func (r *recorder) slot(s *gradState) *gradSlot {
 	g := r.grads[s]
 	if g == nil {
-		g = &gradSlot{before: s.grad, hooks: len(s.hooks)}
+		g = &r.slots.take(1)[0]
+		g.before, g.hooks = s.grad, len(s.hooks)
 		r.grads[s] = g
 		r.gradOrder = append(r.gradOrder, s)
 	}

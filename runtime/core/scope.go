@@ -2,6 +2,7 @@ package core
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/runtime/local"
 )
@@ -39,11 +40,19 @@ func Composing(f func() *Tensor) (out *Tensor) {
 			out = failed(end)
 		}
 	}()
-	s := &Scope{}
+	s := compositions.Get().(*Scope)
 	s.around(func() { out = f() }, func(t *Tensor) bool { return t == out })
 	unshare(out)
+	s.kept = nil
+	clear(s.made)
+	s.made = nil
+	clear(s.room[:])
+	compositions.Put(s)
 	return out
 }
+
+// compositions are scopes of compositions that have ended, and refer to nothing.
+var compositions = sync.Pool{New: func() any { return new(Scope) }}
 
 // ComposingAll is Composing for several results.
 func ComposingAll(f func() []*Tensor) (outs []*Tensor) {

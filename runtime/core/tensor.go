@@ -37,7 +37,13 @@ type Tensor struct {
 // newTensor returns a handle on elements of s, which is on dev. It takes over one
 // reference to s.
 func newTensor(s *Storage, dev device.Device, layout ir.Layout, dtype ir.DType) *Tensor {
-	t := &Tensor{storage: s, layout: layout, dev: dev, dtype: dtype, epoch: s.epoch.Load()}
+	var t *Tensor
+	if r := recorderNow(); r != nil { // whose handles all end with it
+		t = &r.tensors.take(1)[0]
+	} else {
+		t = new(Tensor)
+	}
+	t.storage, t.layout, t.dev, t.dtype, t.epoch = s, layout, dev, dtype, s.epoch.Load()
 	if scopes.Held() {
 		scopeAdd(t)
 	}

@@ -54,6 +54,9 @@ func typesOf(op *ir.Op, in []*Tensor) (types []ir.TypeOperand, wrapped bool) {
 		if o := operandOf(op, i); t == nil || o != nil && o.Fixed != ir.Invalid {
 			continue
 		}
+		if types == nil {
+			types = make([]ir.TypeOperand, 0, len(in)-i)
+		}
 		types = append(types, ir.TypeOperand{DType: t.promoteDType(), Rank: t.Rank(), Wrapped: t.wrapped})
 		wrapped = wrapped && t.wrapped
 	}
