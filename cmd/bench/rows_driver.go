@@ -96,7 +96,7 @@ func addLaunch(o *ourSide) (call, error) {
 	if err != nil {
 		return nil, err
 	}
-	f, err := module.New(api).Function(o.dev.Index, nil, "arithmetic", "add_float32")
+	f, err := module.New(api, nil).Function(o.dev.Index, nil, "arithmetic", "add_float32")
 	if err != nil {
 		return nil, err
 	}

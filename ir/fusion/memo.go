@@ -5,13 +5,37 @@ import (
 	"sync"
 )
 
-// mostKept is how many regions, rows or products are kept for programs to come.
-const mostKept = 2048
+// mostKept is how many regions, rows or products are kept for programs to come, beside as
+// many that were asked for least recently. What nothing has is dropped, and a device's code
+// with it, when the last program is that has it.
+const mostKept = 512
 
-// A memo has what was made, or is being made, by what it is.
+// A memo has what was made, or is being made, by what it is. Where it has mostKept, they make
+// place for others, and stay for as long as it takes these to be as many.
 type memo[T any] struct {
-	mu sync.Mutex
-	of map[string]*made[T]
+	mu      sync.Mutex
+	of, old map[string]*made[T]
+}
+
+// find returns what a key names, or nil, and keeps it among the latest. The caller holds the
+// lock.
+func (m *memo[T]) find(key string) *made[T] {
+	e := m.of[key]
+	if e == nil {
+		if e = m.old[key]; e != nil {
+			m.keep(key, e)
+		}
+	}
+	return e
+}
+
+// keep adds an entry. The caller holds the lock.
+func (m *memo[T]) keep(key string, e *made[T]) {
+	if m.of == nil || len(m.of) >= mostKept {
+		m.of, m.old = map[string]*made[T]{}, m.of
+	}
+	delete(m.old, key)
+	m.of[key] = e
 }
 
 // made is something that whoever comes first makes.
@@ -26,7 +50,7 @@ type made[T any] struct {
 func (m *memo[T]) known(key string) (v T, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.of[key]; e != nil && e.done {
+	if e := m.find(key); e != nil && e.done {
 		return e.v, true
 	}
 	return v, false
@@ -43,13 +67,10 @@ func (m *memo[T]) get(key string, quick bool, make func() (T, error)) (v T, err 
 		return v, err
 	}
 	m.mu.Lock()
-	e := m.of[key]
+	e := m.find(key)
 	if e == nil {
-		if m.of == nil || len(m.of) >= mostKept {
-			m.of = map[string]*made[T]{}
-		}
 		e = new(made[T])
-		m.of[key] = e
+		m.keep(key, e)
 	}
 	m.mu.Unlock()
 	e.once.Do(func() {
@@ -58,6 +79,7 @@ func (m *memo[T]) get(key string, quick bool, make func() (T, error)) (v T, err 
 		defer m.mu.Unlock()
 		if e.done = e.err == nil; !e.done {
 			delete(m.of, key)
+			delete(m.old, key)
 		}
 	})
 	return e.v, e.err

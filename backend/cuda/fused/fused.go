@@ -31,13 +31,13 @@ func Kernels(r *fusion.Region) (*code.Kernels, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := source{}
+	files := &source{lease: code.NewLease(), files: map[string]string{}}
 	for i := range loops {
 		if l := &loops[i]; l.several == (len(g.Roots) > 1) {
-			files[module+l.suffix+".cu"] = print(r, g, l)
+			files.files[module+l.suffix+".cu"] = print(r, g, l)
 		}
 	}
-	return &code.Kernels{Module: module, Symbol: module, Source: &files}, nil
+	return &code.Kernels{Module: module, Symbol: module, Source: files}, nil
 }
 
 // A loop is one of the kernels of compact.cuh or several.cuh.
@@ -193,16 +193,24 @@ func functor(b *strings.Builder, name string, g *expr.Graph) {
 	b.WriteString("  }\n};\n")
 }
 
-// A source is a file system of the files of a region, by name. Pointers to sources tell them
-// apart.
-type source map[string]string
+// A source is a file system of the files of a region, by name. It is dropped with the last
+// program that has the region.
+type source struct {
+	lease *code.Lease
+	files map[string]string
+}
 
 // only is a source of one file.
-func only(text string) *source { return &source{module + ".cu": text} }
+func only(text string) *source {
+	return &source{code.NewLease(), map[string]string{module + ".cu": text}}
+}
+
+// Lease returns what tells the source from others.
+func (s *source) Lease() *code.Lease { return s.lease }
 
 // Open opens a file.
 func (s *source) Open(file string) (fs.File, error) {
-	text, ok := (*s)[file]
+	text, ok := s.files[file]
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
 	}

@@ -8,7 +8,9 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/launch"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
@@ -17,8 +19,9 @@ import (
 // captures is what is captured of a driver's streams. What the CUDA driver would
 // answer by making the capture useless is refused here, before it is asked.
 type captures struct {
-	under  atomic.Int32 // captures under way; changed with mu held, as is marked
-	marked atomic.Int32 // entries of events
+	under  atomic.Int32  // captures under way, or about to begin
+	begun  atomic.Uint64 // captures so far, those about to begin among them; changed after under
+	marked atomic.Int32  // entries of events; changed with mu held
 
 	mu     sync.Mutex // guards what follows
 	all    []*capture
@@ -37,6 +40,7 @@ type capture struct {
 	calls  []*refreshed
 	staged []memory.Block // page-locked host memory that the work reads
 	faults []int          // the records that its kernels write their faults to
+	leases []*code.Lease  // of the device code of its kernels, which stays as long
 }
 
 var _ device.Capturer = (*Driver)(nil)
@@ -157,19 +161,22 @@ func (d *Driver) BeginCapture(dev int, s device.StreamID, o device.CaptureOption
 	if d.captureOf(dev, s) != nil {
 		return 0, fmt.Errorf("%w: stream %#x of cuda:%d is captured already", device.ErrCapturing, uint64(s), dev)
 	}
+	k := &d.captures
+	k.under.Add(1)
+	k.begun.Add(1)
 	if err := api.StreamBeginCapture(dev, driver.Stream(s)); err != nil {
+		k.under.Add(-1)
 		return 0, d.failed(dev, err)
 	}
 	info, err := api.StreamCaptureInfo(dev, driver.Stream(s))
 	if err != nil {
 		_, gone := api.StreamEndCapture(dev, driver.Stream(s))
+		k.under.Add(-1)
 		return 0, d.failed(dev, errors.Join(err, gone))
 	}
-	k := &d.captures
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.all = append(k.all, &capture{id: info.ID, dev: dev, origin: s, options: o})
-	k.under.Add(1)
 	return device.CaptureID(info.ID), nil
 }
 
@@ -214,8 +221,8 @@ func (d *Driver) EndCapture(dev int, s device.StreamID) (device.Recording, error
 func (c *capture) take(d *Driver) (*recording, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	r := &recording{d: d, dev: c.dev, calls: c.calls, staged: c.staged, faults: c.faults}
-	c.calls, c.staged, c.faults = nil, nil, nil
+	r := &recording{d: d, dev: c.dev, calls: c.calls, staged: c.staged, faults: c.faults, leases: c.leases}
+	c.calls, c.staged, c.faults, c.leases = nil, nil, nil, nil
 	return r, c.failed
 }
 
@@ -240,7 +247,7 @@ func (d *Driver) captureCall(dev int, s device.StreamID, c *ir.Call) (bool, erro
 	if into == nil {
 		return false, nil
 	}
-	into.writesFaults(d.gpus[dev].states.of(s).record)
+	into.uses(d.gpus[dev].states.of(s).record, launch.LeaseOf(c.Kernel))
 	if into.options.Refresh == nil {
 		return false, nil
 	}
@@ -268,12 +275,15 @@ func (d *Driver) awaitFailed(dev int, s device.StreamID, err error) error {
 	return err
 }
 
-// writesFaults notes a record that the work may write to.
-func (c *capture) writesFaults(record int) {
+// uses notes a record that the work may write to, and the lease of its device code or nil.
+func (c *capture) uses(record int, lease *code.Lease) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if !slices.Contains(c.faults, record) {
 		c.faults = append(c.faults, record)
+	}
+	if lease != nil && !slices.Contains(c.leases, lease) {
+		c.leases = append(c.leases, lease)
 	}
 }
 
@@ -305,6 +315,7 @@ type recording struct {
 	calls  []*refreshed
 	staged []memory.Block
 	faults []int
+	leases []*code.Lease // until the graph is destroyed
 }
 
 // replayOp stands for a recording among the operators of a stream.
@@ -369,6 +380,6 @@ func (r *recording) Destroy() error {
 	for _, b := range r.staged {
 		err = errors.Join(err, b.Free())
 	}
-	r.staged, r.calls = nil, nil
+	r.staged, r.calls, r.leases = nil, nil, nil
 	return err
 }

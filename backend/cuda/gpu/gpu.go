@@ -48,6 +48,7 @@ type gpu struct {
 	lost     atomic.Pointer[error] // why it cannot be used any more, or nil
 	peers    sync.Map              // ordinals that it was given access to
 	mapped   mapped
+	retired  retired
 	recorder *recorder // nil before the first call whose attributes change in a recording
 	mu       sync.Mutex
 }
@@ -68,7 +69,7 @@ func (d *Driver) get() (driver.API, error) {
 			open = driver.Open
 		}
 		if d.api, d.err = open(); d.err == nil {
-			d.loader = module.New(d.api)
+			d.loader = module.New(d.api, d.retire)
 			d.gpus = make([]gpu, d.api.DeviceCount())
 			for i := range d.gpus {
 				d.gpus[i].states.init()

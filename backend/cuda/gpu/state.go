@@ -6,6 +6,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -20,7 +21,8 @@ import (
 type streamState struct {
 	flight device.Flight
 	record int
-	gone   atomic.Bool // the stream was destroyed
+	gone   atomic.Bool  // the stream was destroyed
+	life   sync.RWMutex // held to read while it must stay, and to destroy it
 
 	// more are the records that recordings write to which were launched on the stream:
 	// their kernels keep the records of the streams that they were captured on.
@@ -102,6 +104,19 @@ func (l *streamStates) all(f func(s device.StreamID, of *streamState)) {
 	}
 	for i := range l.shared {
 		f(unknownStream, &l.shared[i])
+	}
+}
+
+// each calls f for the default stream and those that NewStream made and that are not destroyed,
+// none of which is destroyed meanwhile.
+func (l *streamStates) each(f func(s device.StreamID)) {
+	f(0)
+	for s, of := range *l.own.Load() {
+		of.life.RLock()
+		if !of.gone.Load() {
+			f(s)
+		}
+		of.life.RUnlock()
 	}
 }
 

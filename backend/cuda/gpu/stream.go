@@ -40,8 +40,12 @@ func (d *Driver) DestroyStream(dev int, s device.StreamID) error {
 	if err := d.refuse(dev, s, "destroyed"); err != nil {
 		return err
 	}
-	if own := (*d.gpus[dev].states.own.Load())[s]; own != nil && own.gone.Swap(true) {
-		return destroyed(dev, s)
+	if own := (*d.gpus[dev].states.own.Load())[s]; own != nil {
+		own.life.Lock()
+		defer own.life.Unlock()
+		if own.gone.Swap(true) {
+			return destroyed(dev, s)
+		}
 	}
 	return d.failed(dev, api.StreamDestroy(dev, driver.Stream(s)))
 }

@@ -18,7 +18,7 @@ import (
 type Context struct {
 	device *Device
 	stream driver.Stream
-	op     *ir.Op // the operator, where it has device code of its own
+	of     *named // the operator's device code
 	blocks []memory.Block
 	room   room      // where scratch comes from
 	views  []ir.View // the operands as the kernel reads them: the call's own, or made
@@ -48,7 +48,7 @@ func (x *Context) release(err error) error {
 		x.blocks[i] = memory.Block{}
 	}
 	x.blocks = x.blocks[:0]
-	x.device, x.op, x.room = nil, nil, room{}
+	x.device, x.of, x.room = nil, nil, room{}
 	x.forget()
 	contexts.Put(x)
 	return err
@@ -93,7 +93,7 @@ func (x *Context) Launch(module, name string, grid, block [3]int, shared int, pa
 	if !x.Due() {
 		return nil
 	}
-	k, err := x.device.kernel(x.op, module, name)
+	k, err := x.device.kernel(x.of, module, name)
 	if err != nil {
 		return err
 	}

@@ -95,7 +95,7 @@ func (x *Context) fill(addr uint64, count int64, dt ir.DType, n number) error {
 
 // start launches a standard kernel of blocks of 256 threads.
 func (x *Context) start(module, name string, blocks int64) error {
-	k, err := x.device.kernel(nil, module, name)
+	k, err := x.device.kernel(standard, module, name)
 	if err != nil {
 		return err
 	}
@@ -108,7 +108,7 @@ const gridRows = 65535
 // startPlanes launches a standard kernel with blocks for each plane of a batch, of
 // which a block does more than one where there are many.
 func (x *Context) startPlanes(module, name string, blocks, planes int64) error {
-	k, err := x.device.kernel(nil, module, name)
+	k, err := x.device.kernel(standard, module, name)
 	if err != nil {
 		return err
 	}

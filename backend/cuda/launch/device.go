@@ -64,8 +64,8 @@ type Device struct {
 	capability  int
 	sharedLimit int
 
-	mu      sync.Mutex // held to add to the tables
-	loops   atomic.Pointer[map[*ir.Kernel]*loopSet]
+	mu      sync.Mutex                          // held to add to the tables
+	loops   atomic.Pointer[map[uint32]*loopSet] // by the serials of kernels
 	kernels atomic.Pointer[map[kernelKey]*kernel]
 	recent  [recentLoops]atomic.Pointer[loopSet] // of loops
 }
@@ -88,7 +88,7 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 		}
 	}
 	d.capability = 10*major + minor
-	d.loops.Store(&map[*ir.Kernel]*loopSet{})
+	d.loops.Store(&map[uint32]*loopSet{})
 	d.kernels.Store(&map[kernelKey]*kernel{})
 	return d, nil
 }
@@ -96,10 +96,7 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 // context returns the context of a call.
 func (d *Device) context(s driver.Stream, c *ir.Call) *Context {
 	x := contexts.Get().(*Context)
-	x.device, x.stream, x.op = d, s, nil
-	if names.Of(c.Kernel).Source != nil {
-		x.op = c.Op
-	}
+	x.device, x.stream, x.of = d, s, names.Of(c.Kernel)
 	return x
 }
 

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"weak"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
@@ -49,16 +51,33 @@ func codeOf(op *ir.Op) *code.Kernels {
 	return new(code.Kernels)
 }
 
+// A named is the device code of a kernel's operator, and what its source is known by.
+type named struct {
+	*code.Kernels
+	id    any
+	known bool // the source can be told from others
+}
+
 // names is codeOf the operators of kernels.
-var names = ir.NewSlot(func(k *ir.Kernel) *code.Kernels { return codeOf(k.Op) })
+var names = ir.NewSlot(func(k *ir.Kernel) *named {
+	c := codeOf(k.Op)
+	id, known := code.Identity(c.Source)
+	return &named{c, id, known}
+})
+
+// standard is the kernels that belong to no operator.
+var standard = &named{Kernels: new(code.Kernels), known: true}
+
+// LeaseOf returns the lease of a kernel's device code; nil where that stays.
+func LeaseOf(k *ir.Kernel) *code.Lease { return code.LeaseOf(names.Of(k).Source) }
 
 // A loopSet is the device code of a kernel, one function a loop, each looked up when it
-// is first launched.
+// is first launched. It does not hold the kernel, which may be a compiled program's.
 type loopSet struct {
-	kernel    *ir.Kernel
+	serial    uint32 // the kernel's
+	kernel    weak.Pointer[ir.Kernel]
 	name      string // without the loop's suffix
 	module    string
-	source    fs.FS
 	suffixes  [maxLoops]string
 	functions [maxLoops]atomic.Uintptr
 }
@@ -67,7 +86,7 @@ type loopSet struct {
 func (d *Device) loopsOf(k *ir.Kernel) *loopSet {
 	recent := &d.recent[slot(k)]
 	s := recent.Load()
-	if s == nil || s.kernel != k {
+	if s == nil || s.serial != k.Serial() {
 		s = d.lookUp(k)
 		recent.Store(s)
 	}
@@ -82,21 +101,31 @@ func slot(k *ir.Kernel) uint { return uint(k.Serial()) % recentLoops }
 
 // lookUp returns the device code of a kernel from the table, which it adds it to.
 func (d *Device) lookUp(k *ir.Kernel) *loopSet {
-	if s := (*d.loops.Load())[k]; s != nil {
+	if s := (*d.loops.Load())[k.Serial()]; s != nil {
 		return s
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	old := *d.loops.Load()
-	if s := old[k]; s != nil {
+	if s := old[k.Serial()]; s != nil {
 		return s
 	}
 	code := names.Of(k)
-	s := &loopSet{kernel: k, name: loopName(k, code.Symbol), module: code.Module, source: code.Source, suffixes: suffixes[k.Op.Kind]}
+	s := &loopSet{serial: k.Serial(), kernel: weak.Make(k), name: loopName(k, code.Symbol), module: code.Module, suffixes: suffixes[k.Op.Kind]}
 	table := maps.Clone(old)
-	table[k] = s
+	table[s.serial] = s
 	d.loops.Store(&table)
+	runtime.AddCleanup(k, d.dropLoops, s.serial)
 	return s
+}
+
+// dropLoops takes the loops of a kernel that nobody holds out of the table.
+func (d *Device) dropLoops(serial uint32) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	table := maps.Clone(*d.loops.Load())
+	delete(table, serial)
+	d.loops.Store(&table)
 }
 
 // loopName is the name of a kernel's device code, as the generator writes it.
@@ -113,13 +142,16 @@ func (s *loopSet) function(d *Device, loop int) (driver.Function, error) {
 	if f := s.functions[loop].Load(); f != 0 {
 		return driver.Function(f), nil
 	}
-	module := s.module
-	if s.source != nil {
-		if _, err := fs.Stat(s.source, module+s.suffixes[loop]+".cu"); err == nil {
+	module, source := s.module, fs.FS(nil)
+	if k := s.kernel.Value(); k != nil { // the caller has it
+		source = names.Of(k).Source
+	}
+	if source != nil {
+		if _, err := fs.Stat(source, module+s.suffixes[loop]+".cu"); err == nil {
 			module += s.suffixes[loop] // a source that has a file for each loop
 		}
 	}
-	f, err := d.loader.Function(d.dev, s.source, module, s.name+s.suffixes[loop])
+	f, err := d.loader.Function(d.dev, source, module, s.name+s.suffixes[loop])
 	if err != nil {
 		return 0, fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
 	}
@@ -144,10 +176,10 @@ func (x *Context) launch(s *loopSet, loop int, grid, block driver.Dim3) error {
 	return nil
 }
 
-// A kernelKey names a kernel: one of an operator's own device code, or where op is
-// nil a standard one.
+// A kernelKey names a kernel: one of an operator's own device code, by what its source is
+// known by, or where that is nil a standard one.
 type kernelKey struct {
-	op           *ir.Op
+	source       any
 	module, name string
 }
 
@@ -161,16 +193,15 @@ type kernel struct {
 // defaultShared is how much shared memory a block may use without asking.
 const defaultShared = 48 << 10
 
-func (d *Device) kernel(op *ir.Op, module, name string) (*kernel, error) {
-	key := kernelKey{op, module, name}
-	if k := (*d.kernels.Load())[key]; k != nil {
+// kernel returns a kernel of an operator's own device code, or of the standard one.
+func (d *Device) kernel(of *named, module, name string) (*kernel, error) {
+	key := kernelKey{of.id, module, name}
+	if !of.known {
+		key.source = nil // Function says why
+	} else if k := (*d.kernels.Load())[key]; k != nil {
 		return k, nil
 	}
-	var source fs.FS
-	if op != nil {
-		source = codeOf(op).Source
-	}
-	f, err := d.loader.Function(d.dev, source, module, name)
+	f, err := d.loader.Function(d.dev, of.Source, module, name)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
@@ -185,7 +216,19 @@ func (d *Device) kernel(op *ir.Op, module, name string) (*kernel, error) {
 	table := maps.Clone(old)
 	table[key] = k
 	d.kernels.Store(&table)
+	if lease := code.LeaseOf(of.Source); lease != nil {
+		runtime.AddCleanup(lease, d.dropKernel, key)
+	}
 	return k, nil
+}
+
+// dropKernel takes a kernel out of the table whose source nobody holds.
+func (d *Device) dropKernel(key kernelKey) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	table := maps.Clone(*d.kernels.Load())
+	delete(table, key)
+	d.kernels.Store(&table)
 }
 
 // allow lets blocks of the kernel use shared bytes of dynamic shared memory.

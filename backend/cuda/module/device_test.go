@@ -61,7 +61,7 @@ func standardKernels(t *testing.T) map[string][]string {
 func TestDeviceFirst(t *testing.T) {
 	api := machine(t)
 	start := time.Now()
-	if _, err := New(api).Function(0, nil, "arithmetic", "add_float32"); err != nil {
+	if _, err := New(api, nil).Function(0, nil, "arithmetic", "add_float32"); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("the first kernel took %v", time.Since(start))
@@ -70,7 +70,7 @@ func TestDeviceFirst(t *testing.T) {
 // TestDeviceStandard loads every module for this device and finds every kernel.
 func TestDeviceStandard(t *testing.T) {
 	api := machine(t)
-	l := New(api)
+	l := New(api, nil)
 	type load struct {
 		module string
 		took   time.Duration
@@ -166,7 +166,7 @@ func TestDeviceSource(t *testing.T) {
 	api := machine(t)
 	dir := t.TempDir()
 	for _, what := range []string{"compiled", "from the directory"} {
-		l := New(api)
+		l := New(api, nil)
 		c, err := l.compiler()
 		if err != nil {
 			t.Skip(err)

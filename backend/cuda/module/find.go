@@ -8,6 +8,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 	"github.com/sinter-go/sinter/kernels"
@@ -28,16 +29,18 @@ func openCompiler() (compiler, error) {
 	return c, nil
 }
 
-// fill finds device code for m and loads it. name is the kernel that asks: where
+// fill finds device code for m, a module of src or where that is nil of the standard
+// sources, and loads it. name is the kernel that asks: where
 // the driver compiles, it is tried first.
-func (l *Loader) fill(m *loaded, key moduleKey, name string) error {
+func (l *Loader) fill(m *loaded, key moduleKey, src fs.FS, name string) error {
 	cc, err := l.capability(key.dev)
 	if err != nil {
 		return err
 	}
+	w := wanted{key, src, cc, name}
 	var why []error
-	for _, find := range []func(*loaded, moduleKey, int, string) error{l.fromCubin, l.fromPTX, l.fromSource} {
-		err := find(m, key, cc, name)
+	for _, find := range []func(*loaded, wanted) error{l.fromCubin, l.fromPTX, l.fromSource} {
+		err := find(m, w)
 		if err == nil {
 			m.ready = true
 			return nil
@@ -77,17 +80,28 @@ func (l *Loader) capability(dev int) (int, error) {
 	return 10*major + minor, err
 }
 
-// binaries returns what was compiled ahead of the sources that key names.
-func (l *Loader) binaries(key moduleKey) *kernels.Binaries {
-	if key.src == nil {
+// A wanted is a module that is to be loaded for a device, and the kernel that asks for it.
+type wanted struct {
+	moduleKey
+	from       fs.FS // nil for the standard sources
+	capability int
+	kernel     string
+}
+
+// binaries returns what was compiled ahead of the sources of a module.
+func (l *Loader) binaries(w wanted) *kernels.Binaries {
+	if w.from == nil {
 		return l.standard()
+	}
+	if code.LeaseOf(w.from) != nil {
+		return kernels.Of(w.from, w.from) // which holds the source
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	b, known := l.ahead[key.src]
+	b, known := l.ahead[w.src]
 	if !known {
-		b = kernels.Of(key.src, key.src)
-		l.ahead[key.src] = b
+		b = kernels.Of(w.from, w.from)
+		l.ahead[w.src] = b
 	}
 	return b
 }
@@ -104,33 +118,33 @@ func nearest(archs []int, cc int) int {
 	return best
 }
 
-func (l *Loader) fromCubin(m *loaded, key moduleKey, cc int, _ string) error {
-	all := l.binaries(key)
-	arch := nearest(all.Architectures(key.module), cc)
+func (l *Loader) fromCubin(m *loaded, w wanted) error {
+	all := l.binaries(w)
+	arch := nearest(all.Architectures(w.module), w.capability)
 	if arch == 0 {
-		return fmt.Errorf("cubin of module %s: %w", key.module, kernels.ErrNone)
+		return fmt.Errorf("cubin of module %s: %w", w.module, kernels.ErrNone)
 	}
-	code, err := all.Binary(arch, key.module)
+	code, err := all.Binary(arch, w.module)
 	if err != nil {
 		return err
 	}
-	m.handle, err = l.api.ModuleLoad(key.dev, code)
+	m.handle, err = l.api.ModuleLoad(w.dev, code)
 	return err
 }
 
 // fromPTX keeps the text: compiling a whole module takes the driver seconds, a
 // kernel milliseconds. The kernel that is asked for shows whether the driver can.
-func (l *Loader) fromPTX(m *loaded, key moduleKey, _ int, name string) error {
-	text, err := l.binaries(key).PTX(key.module)
+func (l *Loader) fromPTX(m *loaded, w wanted) error {
+	text, err := l.binaries(w).PTX(w.module)
 	if errors.Is(err, kernels.ErrStale) && !m.told {
 		m.told = true
-		slog.Warn("CUDA kernels compiled ahead are of other sources than these; they are compiled anew at run time. python3 kernels/build.py compiles them ahead", "module", key.module)
+		slog.Warn("CUDA kernels compiled ahead are of other sources than these; they are compiled anew at run time. python3 kernels/build.py compiles them ahead", "module", w.module)
 	}
 	if err != nil {
 		return err
 	}
 	m.ptx, m.entries = divide(text), map[string]driver.Module{}
-	if err := l.loadEntry(m, key.dev, name); err != nil {
+	if err := l.loadEntry(m, w.dev, w.kernel); err != nil {
 		m.ptx, m.entries = nil, nil
 		return err
 	}
@@ -161,12 +175,12 @@ func Target(archs []int, cc int) (string, error) {
 }
 
 // fromSource compiles the module, or finds it in the cache.
-func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
-	source := key.src
+func (l *Loader) fromSource(m *loaded, w wanted) error {
+	source := w.from
 	if source == nil {
 		source = kernels.Source
 	}
-	files, err := kernels.Files(source, key.module)
+	files, err := kernels.Files(source, w.module)
 	if errors.Is(err, fs.ErrNotExist) {
 		m.fatal = err
 	}
@@ -177,11 +191,11 @@ func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
 	if err != nil {
 		return fmt.Errorf("%w: %w", errNoCompiler, err)
 	}
-	to, err := Target(c.Architectures(), cc)
+	to, err := Target(c.Architectures(), w.capability)
 	if err != nil {
 		return err
 	}
-	p := nvrtc.Program{Name: key.module + ".cu", Headers: map[string]string{}, Target: to, Options: slices.Clone(kernels.Options())}
+	p := nvrtc.Program{Name: w.module + ".cu", Headers: map[string]string{}, Target: to, Options: slices.Clone(kernels.Options())}
 	for _, f := range files {
 		if f.Name == p.Name {
 			p.Source = string(f.Text)
@@ -189,11 +203,11 @@ func (l *Loader) fromSource(m *loaded, key moduleKey, cc int, _ string) error {
 			p.Headers[f.Name] = string(f.Text)
 		}
 	}
-	code, err := l.compile(c, key.module, p)
+	code, err := l.compile(c, w.module, p)
 	if err != nil {
 		return err
 	}
-	m.handle, err = l.api.ModuleLoad(key.dev, code)
+	m.handle, err = l.api.ModuleLoad(w.dev, code)
 	return err
 }
 
@@ -204,6 +218,7 @@ func (l *Loader) compile(c compiler, module string, p nvrtc.Program) ([]byte, er
 	mu := own.(*sync.Mutex)
 	mu.Lock()
 	defer mu.Unlock()
+	defer l.compiling.Delete(name) // whoever comes now finds it in the cache
 	if code := store.Get(name); code != nil {
 		return code, nil
 	}

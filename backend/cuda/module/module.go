@@ -5,16 +5,16 @@
 package module
 
 import (
-	"embed"
 	"errors"
 	"fmt"
 	"io/fs"
 	"maps"
-	"reflect"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/kernels"
 )
@@ -37,14 +37,18 @@ type Loader struct {
 	functions atomic.Pointer[map[functionKey]driver.Function] // replaced, never changed
 	compiling sync.Map                                        // by entry of the cache, a *sync.Mutex: one at a time, so that the second finds the first one's result
 
+	retire func(dev int, modules []driver.Module)
+
 	mu      sync.Mutex // of what follows, and of replacing functions
 	modules map[moduleKey]*loaded
-	ahead   map[fs.FS]*kernels.Binaries // of operators' own sources
+	ahead   map[any]*kernels.Binaries // of operators' own sources without a lease, by code.Identity
+	leased  map[any]bool              // the sources with a lease of which there is anything
+	dropped []any                     // those of them that nobody holds; what there is has still to go
 }
 
 type moduleKey struct {
 	dev    int
-	src    fs.FS // nil for the standard sources
+	src    any // code.Identity; nil for the standard sources
 	module string
 }
 
@@ -64,15 +68,19 @@ type loaded struct {
 	told    bool                     // the log has that what was compiled ahead is stale
 }
 
-// New returns a loader over api, which driver.Open returns. It calls nothing.
-func New(api Driver) *Loader {
+// New returns a loader over api, which driver.Open returns. It calls nothing. Modules of
+// sources with a lease that nobody holds any more are handed to retire, which does not wait:
+// no more work will use them, but some may be under way.
+func New(api Driver, retire func(dev int, modules []driver.Module)) *Loader {
 	l := &Loader{
 		api:      api,
 		standard: kernels.Standard,
 		compiler: openCompiler,
 		cache:    sync.OnceValue(OpenCache),
+		retire:   retire,
 		modules:  map[moduleKey]*loaded{},
-		ahead:    map[fs.FS]*kernels.Binaries{},
+		ahead:    map[any]*kernels.Binaries{},
+		leased:   map[any]bool{},
 	}
 	l.functions.Store(&map[functionKey]driver.Function{})
 	return l
@@ -82,37 +90,39 @@ func New(api Driver) *Loader {
 // standard sources where src is nil or has none of that name. The first call for
 // a module loads it; later ones for a kernel look it up without a lock. A module
 // may keep state in device variables only where it is loaded whole, which PTX is not.
-// The type of src must be comparable, as that of embed.FS is.
+// The type of src must be comparable, as that of embed.FS is, or src has a lease.
 func (l *Loader) Function(dev int, src fs.FS, module, name string) (driver.Function, error) {
-	if src != nil && !distinct(src) {
+	id, ok := code.Identity(src)
+	if !ok {
 		return 0, fmt.Errorf("module %s: sources of type %T cannot be told apart; hand over a pointer to them", module, src)
 	}
-	key := functionKey{moduleKey{dev, src, module}, name}
+	key := functionKey{moduleKey{dev, id, module}, name}
 	if f, known := (*l.functions.Load())[key]; known {
 		return f, nil
 	}
-	f, err := l.load(key)
+	f, err := l.load(key, src)
+	runtime.KeepAlive(src) // and with it the lease
 	if err != nil {
 		return 0, fmt.Errorf("kernel %s of module %s: %w", name, module, err)
 	}
 	return f, nil
 }
 
-func (l *Loader) load(key functionKey) (driver.Function, error) {
-	own := key.moduleKey
-	if own.src != nil {
-		if _, err := fs.Stat(own.src, own.module+".cu"); errors.Is(err, fs.ErrNotExist) {
-			own.src = nil
+func (l *Loader) load(key functionKey, src fs.FS) (driver.Function, error) {
+	own, lease := key.moduleKey, code.LeaseOf(src)
+	if src != nil {
+		if _, err := fs.Stat(src, own.module+".cu"); errors.Is(err, fs.ErrNotExist) {
+			own.src, src = nil, nil
 		}
 	}
-	m := l.module(own)
+	m := l.module(own, lease)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.fatal != nil {
 		return 0, m.fatal
 	}
 	if !m.ready {
-		if err := l.fill(m, own, key.name); err != nil {
+		if err := l.fill(m, own, src, key.name); err != nil {
 			return 0, err
 		}
 	}
@@ -128,15 +138,47 @@ func (l *Loader) load(key functionKey) (driver.Function, error) {
 	return f, nil
 }
 
-func (l *Loader) module(key moduleKey) *loaded {
+// module returns a module that may have to be loaded yet. What there is of a source with a
+// lease goes with the lease.
+func (l *Loader) module(key moduleKey, lease *code.Lease) *loaded {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if lease != nil && !l.leased[lease.ID()] {
+		l.leased[lease.ID()] = true
+		runtime.AddCleanup(lease, l.drop, lease.ID())
+	}
 	m, known := l.modules[key]
 	if !known {
 		m = new(loaded)
 		l.modules[key] = m
 	}
 	return m
+}
+
+// drop lets go of what there is of a source that nobody holds. It does not wait.
+func (l *Loader) drop(id any) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.dropped = append(l.dropped, id)
+	if len(l.dropped) == 1 {
+		go l.sweep() // of all that are dropped until it begins: a pass over the tables takes its time
+	}
+}
+
+// sweep takes what was dropped out of the tables and hands its modules over.
+func (l *Loader) sweep() {
+	l.mu.Lock()
+	gone := make(map[any]bool, len(l.dropped))
+	for _, id := range l.dropped {
+		gone[id] = true
+		delete(l.leased, id)
+	}
+	l.dropped = nil
+	modules := l.forget(func(key moduleKey) bool { return gone[key.src] })
+	l.mu.Unlock()
+	for dev, list := range modules {
+		l.retire(dev, handles(list))
+	}
 }
 
 // function returns a kernel of a module that is ready.
@@ -169,41 +211,42 @@ func (l *Loader) loadEntry(m *loaded, dev int, name string) error {
 // Unload unloads what was loaded for a device and forgets its kernels. No work
 // that uses them may be under way.
 func (l *Loader) Unload(dev int) error {
+	l.mu.Lock()
+	modules := l.forget(func(key moduleKey) bool { return key.dev == dev })
+	l.mu.Unlock()
 	var failed []error
-	for _, m := range l.forget(dev) {
-		m.mu.Lock()
-		for _, handle := range append(slices.Collect(maps.Values(m.entries)), m.handle) {
-			if handle != 0 {
-				failed = append(failed, l.api.ModuleUnload(dev, handle))
-			}
-		}
-		m.mu.Unlock()
+	for _, handle := range handles(modules[dev]) {
+		failed = append(failed, l.api.ModuleUnload(dev, handle))
 	}
 	return errors.Join(failed...)
 }
 
-// forget takes a device's modules and kernels out of the tables.
-func (l *Loader) forget(dev int) []*loaded {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+// forget takes modules and their kernels out of the tables, and returns the modules by
+// device. The caller holds l.mu.
+func (l *Loader) forget(those func(moduleKey) bool) map[int][]*loaded {
 	functions := maps.Clone(*l.functions.Load())
-	maps.DeleteFunc(functions, func(key functionKey, _ driver.Function) bool { return key.dev == dev })
+	maps.DeleteFunc(functions, func(key functionKey, _ driver.Function) bool { return those(key.moduleKey) })
 	l.functions.Store(&functions)
-	var modules []*loaded
+	modules := map[int][]*loaded{}
 	for key, m := range l.modules {
-		if key.dev == dev {
-			modules = append(modules, m)
+		if those(key) {
+			modules[key.dev] = append(modules[key.dev], m)
 			delete(l.modules, key)
 		}
 	}
 	return modules
 }
 
-// distinct reports whether src can be a key of a map.
-func distinct(src fs.FS) bool {
-	if _, usual := src.(embed.FS); usual {
-		return true // without the allocations of the rest
+// handles are the driver's modules.
+func handles(modules []*loaded) (list []driver.Module) {
+	for _, m := range modules {
+		m.mu.Lock()
+		for _, handle := range append(slices.Collect(maps.Values(m.entries)), m.handle) {
+			if handle != 0 {
+				list = append(list, handle)
+			}
+		}
+		m.mu.Unlock()
 	}
-	t := reflect.TypeOf(src)
-	return t.Kind() == reflect.Pointer || t.Comparable() && reflect.ValueOf(src).Comparable()
+	return list
 }

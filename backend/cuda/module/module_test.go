@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -18,10 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/klauspost/compress/zstd"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 	"github.com/sinter-go/sinter/kernels"
 	"github.com/sinter-go/sinter/tests/allocations"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // fakeDriver has devices of one capability. A handle is an index into what was
@@ -142,7 +145,13 @@ func compiled(t testing.TB, stale bool) fstest.MapFS {
 // newLoader returns a loader whose sources are src, standing for an operator's
 // own; nil c is a machine without NVRTC.
 func newLoader(d *fakeDriver, c *fakeCompiler, dir string) *Loader {
-	l := New(d)
+	l := New(d, func(dev int, list []driver.Module) {
+		for _, m := range list {
+			if err := d.ModuleUnload(dev, m); err != nil {
+				panic(err)
+			}
+		}
+	})
 	l.compiler = func() (compiler, error) {
 		if c == nil {
 			return nil, errors.New("NVRTC is missing")
@@ -431,12 +440,76 @@ func TestFunctionCompiler(t *testing.T) {
 		t.Skip(err)
 	}
 	d := &fakeDriver{cc: 90}
-	l := New(d)
+	l := New(d, func(dev int, list []driver.Module) {
+		for _, m := range list {
+			if err := d.ModuleUnload(dev, m); err != nil {
+				panic(err)
+			}
+		}
+	})
 	l.cache = sync.OnceValue(func() *Cache { return testCache(t.TempDir()) })
 	if _, err := l.Function(0, userSource, "mine", "twice_float32"); err != nil {
 		t.Fatal(err)
 	}
 	if len(d.loaded) != 1 || !strings.HasPrefix(d.loaded[0], "\x7fELF") || !strings.Contains(d.loaded[0], ".text.twice_float32_rows") {
 		t.Errorf("%d images", len(d.loaded))
+	}
+}
+
+// leased is sources that are dropped one day.
+type leased struct {
+	fstest.MapFS
+	lease *code.Lease
+}
+
+func (s *leased) Lease() *code.Lease { return s.lease }
+
+// TestDropped: of thousands of sources that are dropped nothing stays, on the device or in
+// tables; of one that somebody holds, all does, and a standard module stays.
+func TestDropped(t *testing.T) {
+	d := &fakeDriver{cc: 90}
+	l := newLoader(d, &fakeCompiler{archs: []int{90}}, t.TempDir())
+	l.standard = func() *kernels.Binaries { s := compiled(t, false); return kernels.Of(s, s) }
+	text := func(i int) *leased {
+		return &leased{fstest.MapFS{"region.cu": {Data: fmt.Appendf(nil, "void one%d", i%100)}}, code.NewLease()}
+	}
+	held := text(0)
+	first, err := l.Function(0, held, "region", "one0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	const each = 2000
+	for i := range each {
+		src := text(i)
+		for dev := range 2 {
+			name := fmt.Sprintf("one%d", i%100)
+			for range 2 {
+				if _, err := l.Function(dev, src, "region", name); err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		if _, err := l.Function(0, src, "m", "one"); err != nil { // which it does not have
+			t.Fatal(err)
+		}
+	}
+	loaded := func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return len(d.loaded) - len(d.unloaded)
+	}
+	patience.Until(t, func() bool { runtime.GC(); return loaded() == 2 })
+	l.mu.Lock()
+	functions := *l.functions.Load()
+	got := []int{len(d.loaded), loaded(), len(l.modules), len(l.ahead), len(l.leased), len(functions)}
+	l.mu.Unlock()
+	if diff := cmp.Diff([]int{2*each + 2, 2, 2, 0, 1, 1}, got); diff != "" {
+		t.Errorf("loads, modules, and entries of tables (-want +got):\n%s", diff)
+	}
+	n := 0
+	l.compiling.Range(func(any, any) bool { n++; return true })
+	again, err := l.Function(0, held, "region", "one0")
+	if err != nil || again != first || n != 0 {
+		t.Errorf("the source that is held: %v, %v before, %v; %d names being compiled", again, first, err, n)
 	}
 }
