@@ -9,11 +9,13 @@ import (
 	"testing/fstest"
 	"time"
 	"unsafe"
+	"weak"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/backend/cuda/launch"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/tests/patience"
@@ -176,6 +178,34 @@ func bumpCall(k *ir.Kernel, out uint64, n int) *ir.Call {
 		Kernel: k, Out: []ir.View{{Addr: out, DType: ir.Float32, Shape: []int{1}, Strides: []int{1}}},
 		Attrs: []ir.Value{ir.IntValue(n)}, Scalars: []ir.Scalar{ir.IntScalar(int64(n))},
 	}
+}
+
+// TestRecordedLease: a recording holds the device code of its kernels until it is destroyed.
+func TestRecordedLease(t *testing.T) {
+	d := Over(&graphAPI{})
+	_, err := d.DeviceCount()
+	must(t, err)
+	var lease weak.Pointer[code.Lease]
+	c := &capture{}
+	func() {
+		k := bump(1)
+		l := launch.LeaseOf(k)
+		lease = weak.Make(l)
+		c.uses(0, l)
+		c.uses(0, l)
+		c.uses(1, nil)
+	}()
+	r, err := c.take(d)
+	must(t, err)
+	runtime.GC()
+	if lease.Value() == nil || len(r.leases) != 1 || len(c.leases) != 0 {
+		t.Errorf("the recording holds %d leases, the capture %d", len(r.leases), len(c.leases))
+	}
+	must(t, r.Destroy())
+	if !patience.Until(t, func() bool { runtime.GC(); return lease.Value() == nil }) {
+		t.Error("the device code stays when the recording is destroyed")
+	}
+	runtime.KeepAlive(r)
 }
 
 // counted counts the modules of a driver.
