@@ -299,7 +299,7 @@ func (g *gpu) note(dev int, s device.StreamID, c *ir.Call) error {
 	if of.gone.Load() {
 		return destroyed(dev, s)
 	}
-	of.flight.Note(c.Op)
+	of.flight.Note(launch.Noted(c.Kernel))
 	if c.Op.Kind == ir.Opaque {
 		c.FFTPlans = g.fftPlans
 	}

@@ -193,7 +193,7 @@ func (d *Driver) recordCall(dev int, s device.StreamID, c *ir.Call) (*refreshed,
 	if err != nil {
 		return nil, err
 	}
-	d.gpus[dev].states.of(s).flight.Note(c.Op)
+	d.gpus[dev].states.of(s).flight.Note(launch.Noted(c.Kernel))
 	if c.Op.Kind == ir.Opaque {
 		c.FFTPlans = d.gpus[dev].fftPlans
 	}

@@ -55,15 +55,24 @@ func codeOf(op *ir.Op) *code.Kernels {
 type named struct {
 	*code.Kernels
 	id    any
-	known bool // the source can be told from others
+	known bool   // the source can be told from others
+	noted *ir.Op // what streams note of a launch
 }
 
 // names is codeOf the operators of kernels.
 var names = ir.NewSlot(func(k *ir.Kernel) *named {
 	c := codeOf(k.Op)
 	id, known := code.Identity(c.Source)
-	return &named{c, id, known}
+	noted := k.Op
+	if code.LeaseOf(c.Source) != nil {
+		noted = &ir.Op{Name: k.Op.Name}
+	}
+	return &named{c, id, known, noted}
 })
+
+// Noted returns what a stream may remember of a launch for as long as it likes: the operator,
+// or where its device code is dropped one day another one of its name.
+func Noted(k *ir.Kernel) *ir.Op { return names.Of(k).noted }
 
 // standard is the kernels that belong to no operator.
 var standard = &named{Kernels: new(code.Kernels), known: true}
