@@ -72,6 +72,7 @@ func record(t *testing.T, d *Driver, o device.CaptureOptions, f func(s device.St
 	if d.CaptureOf(0, s) != 0 {
 		t.Error("the stream is captured after the end")
 	}
+	must(t, d.DestroyStream(0, s))
 	return r
 }
 
@@ -111,6 +112,8 @@ func (g *graphAPI) StreamCreate(int, driver.StreamFlags, int) (driver.Stream, er
 	g.next += 2 << 20
 	return driver.Stream(g.next), nil
 }
+
+func (g *graphAPI) StreamDestroy(int, driver.Stream) error { return nil }
 
 func (g *graphAPI) MemAlloc(_ int, bytes int64) (driver.Ptr, error) {
 	g.next += 64 << 20
