@@ -255,6 +255,7 @@ func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor
 			return tensor.Tensor{}, err
 		}
 		value := loss()
+		core.ReleaseBut(value.Handle())
 		r.change, r.changed = part.StepOf, false
 		err := value.Backward()
 		r.change = nil

@@ -108,11 +108,18 @@ func (d *FullyShardedDataParallel) begin() error {
 	return nil
 }
 
-// divide makes a unit of the parameters of each dtype.
+// divide makes a unit of each large parameter that can be cut equally, whose gradient then needs
+// no copy, and of the others of each dtype.
 func (d *FullyShardedDataParallel) divide(names []string, params []*nn.Parameter) error {
 	var order []ir.DType
 	byType := map[ir.DType][]int{}
 	for i, p := range params {
+		if n := p.NumElements(); n*p.DType().Size() >= apartBytes && n%(grain*d.group.Size()) == 0 {
+			if err := d.unit(names[i:i+1], params[i:i+1]); err != nil {
+				return err
+			}
+			continue
+		}
 		if dt := p.DType(); byType[dt] == nil {
 			order = append(order, dt)
 		}
@@ -124,13 +131,20 @@ func (d *FullyShardedDataParallel) divide(names []string, params []*nn.Parameter
 		for _, i := range byType[dt] {
 			n, list = append(n, names[i]), append(list, params[i])
 		}
-		u, err := newUnit(d.group, &d.hold, n, list)
-		if err != nil {
+		if err := d.unit(n, list); err != nil {
 			return err
 		}
-		d.units = append(d.units, u)
 	}
 	return nil
+}
+
+// unit makes a unit of parameters of one dtype.
+func (d *FullyShardedDataParallel) unit(names []string, params []*nn.Parameter) error {
+	u, err := newUnit(d.group, &d.hold, names, params)
+	if err == nil {
+		d.units = append(d.units, u)
+	}
+	return err
 }
 
 // link notes for d and the sharded modules within in which order they begin Forward, and in
@@ -187,7 +201,8 @@ func (d *FullyShardedDataParallel) Forward(x tensor.Tensor) tensor.Tensor {
 	}
 	y := m.Forward(x)
 	if y.RequiresGrad() { // whose gradient is complete before the module's part of the pass
-		_, err := y.RegisterHook(func(tensor.Tensor) tensor.Tensor {
+		_, err := y.RegisterHook(func(g tensor.Tensor) tensor.Tensor {
+			g.Release() // the scope would hold it until its end
 			if err := d.gather(d.before); err != nil {
 				return tensor.Wrap(core.Failed(err))
 			}

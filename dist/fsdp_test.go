@@ -302,7 +302,9 @@ func TestFullyShardedMemory(t *testing.T) {
 		t.Skip("holds a large model")
 	}
 	onSimulated(t)
-	const ranks, layers, width = 4, 4, 56
+	const ranks, layers, width = 4, 4, 64
+	was := dist.SetApartBytes(4 * width * width) // weights are units of their own
+	defer dist.SetApartBytes(was)
 	const model = layers * (width*width + width) * 4 // bytes of float32
 	deep := func(g *dist.Group, wrap func(m nn.Module) (nn.Module, error)) (nn.Module, error) {
 		var list []nn.Module

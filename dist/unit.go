@@ -74,7 +74,7 @@ func (u *unit) lay(part int) error {
 	for i, p := range u.params {
 		n := p.NumElements()
 		view := u.whole.Narrow(0, at, n).View(p.Shape()...)
-		if err := view.CopyFrom(p.Detach()); err != nil {
+		if err := view.CopyFrom(p.Tensor); err != nil {
 			return fmt.Errorf("%s: %w", u.names[i], err)
 		}
 		trained := p.RequiresGrad()
@@ -181,24 +181,7 @@ func (u *unit) keep() error {
 // Take keeps the gradient of a parameter, and has all be reduced once all are there: then no
 // other part of the pass reads parameters that are trained.
 func (u *unit) Take(i int, g *core.Tensor) (err error) {
-	if u.grads == (tensor.Tensor{}) {
-		if err := u.group.dividing.settle(); err != nil {
-			return err
-		}
-		core.OutsideScope(func() {
-			u.grads = tensor.Zeros(u.whole.Shape(), tensor.On(u.group.Device()), tensor.OfType(u.whole.DType()))
-		})
-	}
-	p := u.params[i]
-	first := piece{param: i}
-	err = tensor.Scope(func() error {
-		to := u.grads.Narrow(0, u.at(&first), p.NumElements()).View(p.Shape()...)
-		if u.kept {
-			return to.AddInPlace(tensor.Wrap(g))
-		}
-		return to.CopyFrom(tensor.Wrap(g))
-	})
-	if err != nil {
+	if err := u.add(i, tensor.Wrap(g)); err != nil {
 		return fmt.Errorf("%s: %w", u.names[i], err)
 	}
 	if u.taken++; u.taken < u.trained {
@@ -215,13 +198,55 @@ func (u *unit) Take(i int, g *core.Tensor) (err error) {
 	return u.evict()
 }
 
+// add adds a gradient to those of the whole. That of a parameter alone in its unit is taken as
+// it is, where nobody else has its memory.
+func (u *unit) add(i int, g tensor.Tensor) error {
+	p := u.params[i]
+	if u.grads == (tensor.Tensor{}) {
+		if !u.small() {
+			if err := u.group.dividing.settle(); err != nil {
+				return err
+			}
+		}
+		if p.NumElements() == u.whole.NumElements() && g.IsContiguous() && g.Handle().Sole() {
+			core.OutsideScope(func() {
+				same := g.Detach()
+				u.grads = same.View(-1)
+				same.Release()
+			})
+			return u.grads.Err()
+		}
+		core.OutsideScope(func() {
+			u.grads = tensor.Zeros(u.whole.Shape(), tensor.On(u.group.Device()), tensor.OfType(u.whole.DType()))
+		})
+	}
+	first := piece{param: i}
+	return tensor.Scope(func() error {
+		to := u.grads.Narrow(0, u.at(&first), p.NumElements()).View(p.Shape()...)
+		if u.kept {
+			return to.AddInPlace(g)
+		}
+		return to.CopyFrom(g)
+	})
+}
+
+// small reports whether the unit's gradients take little memory beside those that are being
+// averaged: too little to wait for that.
+func (u *unit) small() bool {
+	other := u.group.dividing
+	bytes := func(u *unit) int { return u.whole.NumElements() * u.whole.DType().Size() }
+	return other != nil && other.grads != (tensor.Tensor{}) && bytes(u) < bytes(other)/64
+}
+
 // reduce begins to average the gradients; those that were not reached are zeros. Their memory
 // is kept until the next unit needs as much, which waits for the average rather than that
 // there are two.
 func (u *unit) reduce() error {
 	core.OutsideScope(func() { u.reduced = tensor.ZerosLike(u.shard) })
 	u.work = u.group.ReduceScatter(u.reduced, u.grads, Average)
-	u.group.dividing = u
+	if !u.small() {
+		u.group.dividing = u
+	}
 	return u.reduced.Err()
 }
 

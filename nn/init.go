@@ -144,7 +144,9 @@ func (s *settings) parameter(f func([]int, ...Option) tensor.Tensor, shape ...in
 	if s.err != nil {
 		return s.broken()
 	}
-	return NewParameter(f(shape, s.place()...))
+	t := f(shape, s.place()...)
+	defer t.Release() // the parameter has a handle of its own
+	return NewParameter(t)
 }
 
 // broken returns a parameter that carries the error of the options.

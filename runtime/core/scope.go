@@ -95,6 +95,25 @@ func Keep(ts ...*Tensor) {
 	}
 }
 
+// ReleaseBut releases what the goroutine's innermost scope, if there is one, was given so far,
+// but for t and what was given to Keep.
+func ReleaseBut(t *Tensor) {
+	s, ok := scopes.Get()
+	if !ok || s == nil {
+		return
+	}
+	left := s.made[:0]
+	for _, m := range s.made {
+		if m == t || s.kept[m] {
+			left = append(left, m)
+		} else {
+			m.Release()
+		}
+	}
+	clear(s.made[len(left):])
+	s.made = left
+}
+
 // empty releases what was made so far.
 func (s *Scope) empty() {
 	releaseAll(s.made)
