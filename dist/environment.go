@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -28,7 +29,8 @@ type Environment struct {
 // A launcher is the names of the variables that one sets.
 type launcher struct {
 	name                             string
-	marks                            []string // all are set where this one started the process
+	marks                            []string    // all are set where this one started the process
+	same                             [][2]string // and these have equal values; "" stands for none
 	rank, size, localRank, localSize string
 	master                           func(get func(string) string) string
 }
@@ -36,12 +38,15 @@ type launcher struct {
 // launchers are those that are known. The first whose marks are there counts: one that
 // starts processes within another's job comes before it.
 var launchers = []launcher{
-	{"torchrun", []string{"RANK", "WORLD_SIZE"}, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", master},
-	{"Open MPI", []string{"OMPI_COMM_WORLD_RANK"}, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+	{"torchrun", []string{"RANK", "WORLD_SIZE"}, nil, "RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", master},
+	{"Open MPI", []string{"OMPI_COMM_WORLD_RANK"}, nil, "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
 		"OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE", master},
-	{"MPICH", []string{"PMI_RANK"}, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", master},
-	{"Slurm", []string{"SLURM_PROCID", "SLURM_STEP_ID"}, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", slurmMaster},
-	{"Kubernetes", []string{"JOB_COMPLETION_INDEX"}, "JOB_COMPLETION_INDEX", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", master},
+	// srun --mpi=pmi2 sets variables of PMI, too, but none of the rank on the machine.
+	{"Slurm", []string{"PMI_RANK", "SLURM_PROCID", "SLURM_STEP_ID"}, [][2]string{{"PMI_RANK", "SLURM_PROCID"}, {"PMI_SIZE", "SLURM_NTASKS"}, {"MPI_LOCALRANKID", ""}},
+		"SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", slurmMaster},
+	{"MPICH", []string{"PMI_RANK"}, nil, "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS", master},
+	{"Slurm", []string{"SLURM_PROCID", "SLURM_STEP_ID"}, nil, "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", "", slurmMaster},
+	{"Kubernetes", []string{"JOB_COMPLETION_INDEX"}, nil, "JOB_COMPLETION_INDEX", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", master},
 }
 
 // FromEnvironment returns what the launcher told this process: torchrun, Open MPI, MPICH
@@ -51,13 +56,7 @@ func FromEnvironment() (Environment, error) { return environment(os.Getenv) }
 
 func environment(get func(string) string) (Environment, error) {
 	for _, l := range launchers {
-		set := 0
-		for _, name := range l.marks {
-			if get(name) != "" {
-				set++
-			}
-		}
-		if set < len(l.marks) {
+		if !l.started(get) {
 			continue
 		}
 		e, err := l.read(get)
@@ -67,6 +66,13 @@ func environment(get func(string) string) (Environment, error) {
 		return e, nil
 	}
 	return Environment{Size: 1, LocalSize: 1}, nil
+}
+
+// started reports whether the launcher started the process.
+func (l *launcher) started(get func(string) string) bool {
+	missing := func(name string) bool { return get(name) == "" }
+	differ := func(pair [2]string) bool { return get(pair[0]) != get(pair[1]) }
+	return !slices.ContainsFunc(l.marks, missing) && !slices.ContainsFunc(l.same, differ)
 }
 
 func (l *launcher) read(get func(string) string) (e Environment, err error) {
