@@ -13,23 +13,6 @@
 
 namespace sinter {
 
-#if __CUDA_ARCH__ >= 800
-// The smaller and the larger of two, as those of real.cuh: NaN stays NaN, and -0 is below 0.
-// One instruction each, which older devices do not have; nor has the PTX that is compiled
-// ahead, so these stand here.
-SINTER_FN float min(float a, float b) {
-  float r;
-  asm("min.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-
-SINTER_FN float max(float a, float b) {
-  float r;
-  asm("max.NaN.f32 %0, %1, %2;" : "=f"(r) : "f"(a), "f"(b));
-  return r;
-}
-#endif
-
 // number is an element as it is computed with.
 template <class S> SINTER_FN compute_t<S> number(S x) { return cast<compute_t<S>>(x); }
 
