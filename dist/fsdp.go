@@ -251,6 +251,23 @@ func (d *FullyShardedDataParallel) evict() (err error) {
 	return err
 }
 
+// Minimize is optim.Minimize of a loss that is computed with the model, which needs less memory:
+// what loss made is released when it returns, so that Backward frees it as it goes. What loss wants
+// to keep beyond its call, for hooks too, it gives to tensor.Keep.
+func (d *FullyShardedDataParallel) Minimize(o optim.Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
+	if !d.made() {
+		return tensor.Wrap(core.Failed(errUnmade)), errUnmade
+	}
+	if loss == nil {
+		return optim.Minimize(o, nil)
+	}
+	return optim.Minimize(o, func() tensor.Tensor {
+		value := loss()
+		core.ReleaseBut(value.Handle())
+		return value
+	})
+}
+
 // NoSync calls f, in which passes of Backward accumulate gradients of whole parameters on
 // this rank alone, which takes their memory. The first pass after it that reaches a module
 // averages what was accumulated for it. All ranks call it.

@@ -370,7 +370,11 @@ func TestFullyShardedMemory(t *testing.T) {
 					settle(g.Device())
 					memory.ResetPeak(g.Device())
 				}
-				if _, err := optim.Minimize(o, func() tensor.Tensor { return m.Forward(x).Square().Mean() }); err != nil {
+				minimize := optim.Minimize
+				if d, ok := m.(*dist.FullyShardedDataParallel); ok {
+					minimize = d.Minimize
+				}
+				if _, err := minimize(o, func() tensor.Tensor { return m.Forward(x).Square().Mean() }); err != nil {
 					return err
 				}
 			}

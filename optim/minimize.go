@@ -4,15 +4,13 @@ import (
 	"errors"
 
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // Minimize makes one step of training: it removes the gradients of the optimizer's
 // parameters, calls loss, which computes the loss from them, computes their gradients, and
 // calls the optimizer's Step. It returns the loss before the step, detached: Item gives the
-// number. All else that was made meanwhile is released. What loss made is released when it
-// returns, so that the pass frees what it needs no more as it goes: what loss wants to keep
-// beyond its call, for hooks too, it gives to tensor.Keep.
+// number. All else that was made meanwhile is released, also what loss made. What loss
+// wants to keep beyond its call, it gives to tensor.Keep.
 //
 // Where loss or its gradients fail, no parameter has changed. What a program does
 // between gradients and step (clipping, sums over several batches) is written out:
@@ -26,7 +24,6 @@ func Minimize(o Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
 			return tensor.Tensor{}, err
 		}
 		value := loss()
-		core.ReleaseBut(value.Handle())
 		if err := value.Backward(); err != nil {
 			return tensor.Tensor{}, err
 		}

@@ -103,16 +103,23 @@ func (s *settings) training(make task, h how) (one, all float64, err error) {
 	return one, all, err
 }
 
+// minimizing returns the model's own Minimize, where it has one, and otherwise optim.Minimize.
+func minimizing(model nn.Module) func(optim.Optimizer, func() tensor.Tensor) (tensor.Tensor, error) {
+	if d, is := model.(interface {
+		Minimize(optim.Optimizer, func() tensor.Tensor) (tensor.Tensor, error)
+	}); is {
+		return d.Minimize
+	}
+	return optim.Minimize
+}
+
 // step measures a step of gradient descent.
 func (s *settings) step(g *dist.Group, forward, model nn.Module, x tensor.Tensor, h how) (float64, error) {
 	sgd, err := optim.NewSGD(nn.Parameters(model), 1e-3)
 	if err != nil {
 		return 0, err
 	}
-	minimize := optim.Minimize
-	if d, is := forward.(*dist.DistributedDataParallel); is {
-		minimize = d.Minimize
-	}
+	minimize := minimizing(forward)
 	step := func() error {
 		_, err := minimize(sgd, func() tensor.Tensor { return forward.Forward(x).ToType(tensor.Float32).Square().Mean() })
 		return err
@@ -202,7 +209,7 @@ func (s *settings) peak(make func(s *settings, g *dist.Group) (nn.Module, optim.
 			if step == 2 {
 				memory.ResetPeak(g.Device())
 			}
-			if _, err := optim.Minimize(o, func() tensor.Tensor { return m.Forward(x).Square().Mean() }); err != nil {
+			if _, err := minimizing(m)(o, func() tensor.Tensor { return m.Forward(x).Square().Mean() }); err != nil {
 				return err
 			}
 		}
