@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/option"
 )
 
@@ -28,12 +30,13 @@ const (
 type plans struct {
 	most int
 
-	mu     sync.Mutex
-	list   map[string]*kind
-	uses   int64
-	made   int
-	values bool // values of few integers decide what is computed: a program is for these
-	never  bool // what is computed depends on other values
+	mu      sync.Mutex
+	list    map[string]*kind
+	uses    int64
+	made    int
+	values  bool      // values of few integers decide what is computed: a program is for these
+	never   bool      // what is computed depends on other values
+	trimmed sync.Once // memory, when the first program was made
 }
 
 // A kind of run has inputs of some shapes, and some outputs.
@@ -116,11 +119,24 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 	if k.plan == nil && !k.failed && !k.recording {
 		k.recording = true
 		values := p.values
-		made, err := p.unlocked(func() (*plan, error) { return m.record(inputs, want, values) })
+		made, err := p.unlocked(func() (*plan, error) {
+			made, err := m.record(inputs, want, values)
+			if err == nil && m.device.Device == tensorCPU {
+				p.trimmed.Do(trim)
+			}
+			return made, err
+		})
 		k.recording = false
 		p.enter(string(key), k, made, err, values)
 	}
 	return k.plan
+}
+
+// trim gives the system back what runs without a program left in the host's cache, and the
+// garbage of loading. It takes about 10 ms, once for a model.
+func trim() {
+	_ = memory.EmptyCache(tensorCPU) // which does not fail on the host
+	debug.FreeOSMemory()
 }
 
 // unlocked calls f while the caller, which holds p.mu, does not.

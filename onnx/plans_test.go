@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -123,5 +124,34 @@ func TestPlansTogether(t *testing.T) {
 	}
 	if _, err := LoadBytes(model(nodes(nodeOf("Relu", "x", "y"))), Plans(-1)); err == nil {
 		t.Error("-1 programs are no error")
+	}
+}
+
+// TestPlanTrims: when a model gets its first program, memory that nothing uses goes back to the
+// system, and what the cache of the host held is such memory.
+func TestPlanTrims(t *testing.T) {
+	m, err := LoadBytes(model(nodes(nodeOf("Mul", "x x", "a"), nodeOf("Add", "a x", "b"), nodeOf("Mul", "b a", "y"))))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, bytes := range []int{32 << 20, 48 << 20} { // for the cache
+		block := tensor.Zeros([]int{bytes}, tensor.OfType(tensor.Uint8))
+		block.Release()
+	}
+	x := tensor.Ones([]int{8, 2})
+	defer x.Release()
+	var idle [2]uint64
+	for i := range idle {
+		out, err := m.Run(context.Background(), map[string]tensor.Tensor{"x": x})
+		if err != nil {
+			t.Fatal(err)
+		}
+		out["y"].Release()
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		idle[i] = s.HeapInuse + s.HeapIdle - s.HeapReleased
+	}
+	if gone := int64(idle[0]) - int64(idle[1]); gone < 64<<20 {
+		t.Errorf("%d bytes of the heap before there was a program, %d then", idle[0], idle[1])
 	}
 }
