@@ -62,11 +62,19 @@ func (s snapshot) changed() string {
 		if bytes.Equal(now, r.was) {
 			continue
 		}
-		// What comes before it has not changed, so that the same walk leads there.
-		if named := visited(s.parts, true); i < len(named) && named[i].at == r.at {
-			r.name = named[i].name
-		}
+		r.name = nameOf(r, visited(s.parts, true))
 		return r.field(now)
+	}
+	return ""
+}
+
+// nameOf returns what a later walk calls a region, or "". Walks visit maps in any order: a
+// region is found by its memory.
+func nameOf(r *region, named []region) string {
+	for i := range named {
+		if n := &named[i]; n.at == r.at && n.t == r.t {
+			return n.name
+		}
 	}
 	return ""
 }
