@@ -355,7 +355,12 @@ func (r *recording) Launch(s device.StreamID) error {
 	if err != nil {
 		return err
 	}
-	r.d.gpus[r.dev].states.of(s).follow(r.faults)
+	g := &r.d.gpus[r.dev]
+	of := g.states.of(s)
+	of.follow(r.faults)
+	if of.abroad {
+		g.retired.hold(r.leases...)
+	}
 	for _, c := range r.calls {
 		if err := r.d.refreshCall(r.dev, r.exec, c); err != nil {
 			return r.d.failed(r.dev, err)

@@ -300,6 +300,9 @@ func (g *gpu) note(dev int, s device.StreamID, c *ir.Call) error {
 		return destroyed(dev, s)
 	}
 	of.flight.Note(launch.Noted(c.Kernel))
+	if of.abroad {
+		g.retired.hold(launch.LeaseOf(c.Kernel))
+	}
 	if c.Op.Kind == ir.Opaque {
 		c.FFTPlans = g.fftPlans
 	}

@@ -24,6 +24,10 @@ type streamState struct {
 	gone   atomic.Bool  // the stream was destroyed
 	life   sync.RWMutex // held to read while it must stay, and to destroy it
 
+	// abroad is set of streams that other code made, which cannot be asked later whether
+	// they are done: nothing is kept of their handles.
+	abroad bool
+
 	// more are the records that recordings write to which were launched on the stream:
 	// their kernels keep the records of the streams that they were captured on.
 	more atomic.Pointer[[]int]
@@ -71,7 +75,7 @@ type streamStates struct {
 
 func (l *streamStates) init() {
 	for i := range l.shared {
-		l.shared[i].record = 1 + i
+		l.shared[i].record, l.shared[i].abroad = 1+i, true
 	}
 	l.own.Store(&map[device.StreamID]*streamState{})
 }

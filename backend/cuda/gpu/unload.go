@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -15,6 +16,19 @@ type retired struct {
 	mu      sync.Mutex
 	modules []driver.Module
 	busy    bool // a goroutine unloads them
+
+	// held are leases of device code that streams of other code were given. Nobody knows when
+	// these are done: the code stays as long as the process.
+	held sync.Map // of *code.Lease to nothing
+}
+
+// hold has device code stay for good; nil leases stand for what does anyway.
+func (r *retired) hold(leases ...*code.Lease) {
+	for _, l := range leases {
+		if l != nil {
+			r.held.LoadOrStore(l, struct{}{})
+		}
+	}
 }
 
 // retire unloads modules that no more work will use, when what streams were given is done.

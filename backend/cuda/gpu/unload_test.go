@@ -208,6 +208,37 @@ func TestRecordedLease(t *testing.T) {
 	runtime.KeepAlive(r)
 }
 
+// TestLeaseAbroad: device code that a stream of other code was given, by a call or in a
+// recording, stays, since nobody knows when that stream is done. That of own streams goes.
+func TestLeaseAbroad(t *testing.T) {
+	d := Over(&graphAPI{})
+	_, err := d.DeviceCount()
+	must(t, err)
+	own, err := d.NewStream(0, 0)
+	must(t, err)
+	const abroad = device.StreamID(0xab0ad)
+	var leases [2][2]weak.Pointer[code.Lease]
+	for i, s := range []device.StreamID{own, abroad} {
+		func() {
+			k := bump(1)
+			leases[i][0] = weak.Make(launch.LeaseOf(k))
+			must(t, d.gpus[0].note(0, s, bumpCall(k, 0, 1)))
+			l := code.NewLease()
+			leases[i][1] = weak.Make(l)
+			r := &recording{d: d, exec: 1, leases: []*code.Lease{l}}
+			must(t, r.Launch(s))
+			must(t, r.Destroy())
+		}()
+	}
+	if !patience.Until(t, func() bool { runtime.GC(); return leases[0][0].Value() == nil && leases[0][1].Value() == nil }) {
+		t.Error("the device code of own streams stays")
+	}
+	if leases[1][0].Value() == nil || leases[1][1].Value() == nil {
+		t.Error("device code goes that a stream of other code may be using")
+	}
+	runtime.KeepAlive(d)
+}
+
 // counted counts the modules of a driver.
 type counted struct {
 	driver.API
