@@ -256,7 +256,7 @@ func (d *FullyShardedDataParallel) evict() (err error) {
 // to keep beyond its call, for hooks too, it gives to tensor.Keep.
 func (d *FullyShardedDataParallel) Minimize(o optim.Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
 	if !d.made() {
-		return tensor.Wrap(core.Failed(errUnmade)), errUnmade
+		return tensor.Wrap(core.Failed(errUnmadeSharded)), errUnmadeSharded
 	}
 	if loss == nil {
 		return optim.Minimize(o, nil)
