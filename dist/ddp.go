@@ -240,7 +240,9 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 // batch each is equally large. The parameters of a bucket change as soon as the average of their
 // gradients is there, while other buckets still travel, where the optimizer is an optim.Partial
 // and every pass reaches every parameter; else all change in the end. The parameters are the same
-// either way. Where a pass fails, some parameters may have changed.
+// either way. Where a pass fails, some parameters may have changed. What loss made may be released
+// when it returns, so that Backward frees it as it goes: what loss wants to keep beyond its call,
+// for hooks too, it gives to tensor.Keep.
 func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor.Tensor) (tensor.Tensor, error) {
 	if d == nil || d.group == nil {
 		return tensor.Wrap(core.Failed(errUnmade)), errUnmade
