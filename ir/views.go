@@ -31,6 +31,7 @@ var ViewRules = map[string]any{
 	"value_range":  ValueRangeView,
 	"axis":         AxisView,
 	"refuse":       RefuseView,
+	"refuse_of":    RefuseOfView,
 	"first_part":   FirstPartView,
 }
 
@@ -105,6 +106,11 @@ func RefuseView(l Layout, what string) (Layout, error) {
 		return Layout{}, ShapeErrorf("%s", what)
 	}
 	return Layout{}, ShapeErrorf("%s; x has shape %v", what, l.Shape)
+}
+
+// RefuseOfView returns an error that says what is wrong with an operand, and its shape.
+func RefuseOfView(l Layout, name, what string) (Layout, error) {
+	return Layout{}, ShapeErrorf("%s %s; it has shape %v", name, what, l.Shape)
 }
 
 // ReshapeView returns a view of l's elements, in row-major order, as shape, in

@@ -443,6 +443,18 @@ var refuseCase = optest.Operator{
 	Grad:     []bool{true},
 }
 
+var refuseOfCase = optest.Operator{
+	Op:     ops.RefuseOfOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RefuseOf(a.In[0], a.Attrs[0].Str, a.Attrs[1].Str)}
+	},
+	Defaults: []ir.Value{ir.StringValue(""), ir.StringValue("")},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{true},
+}
+
 var renormedRowsCase = optest.Operator{
 	Op:     ops.RenormedRowsOp(),
 	Schema: "ops.yaml",

@@ -442,6 +442,7 @@ var Cases = []optest.Operator{
 	reflectIndexCase,
 	reflectedTrigammaCase,
 	refuseCase,
+	refuseOfCase,
 	regionCase,
 	regionPlacedCase,
 	regionPutCase,

@@ -48,7 +48,7 @@ func channelPlusCompose(x, bias *core.Tensor) *core.Tensor {
 		return x
 	}
 	if ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
-		return Refuse(x, "bias must have one element for each channel of the result")
+		return RefuseOf(bias, "bias", "must have one element for each channel of the result")
 	}
 	return Add(x, Channels(bias, len(x.Shape())))
 }
@@ -270,7 +270,7 @@ func ConvBatch(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding
 
 func convBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
 	if bias != nil && len(weight.Shape()) > 0 && ir.NumElements(bias.Shape()) != shapes.Size(weight.Shape(), 0) {
-		return Refuse(x, "bias must have one element for each channel of the result")
+		return RefuseOf(bias, "bias", "must have one element for each channel of the result")
 	}
 	if bias == nil && !shapes.IsComplex(x.DType()) && !shapes.IsComplex(weight.DType()) {
 		return Convolution(WithRank(x, n+2), weight, shapes.FillInts(stride, n), shapes.FillInts(padding, n), shapes.FillInts(dilation, n), groups)
@@ -519,7 +519,7 @@ func convTransposeBatchCompose(x, weight *core.Tensor, n int, bias *core.Tensor,
 		return Refuse(x, "weight must have x's rank, stride, padding and dilation suit it, and output_padding be less than stride or dilation")
 	}
 	if bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(weight.Shape(), 1)*groups {
-		return Refuse(x, "bias must have one element for each channel of the result")
+		return RefuseOf(bias, "bias", "must have one element for each channel of the result")
 	}
 	if shapes.AnyReaches(shapes.FillInts(outputPadding, n), s) {
 		none := shapes.FillInts([]int{0}, n)

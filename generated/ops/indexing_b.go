@@ -329,6 +329,42 @@ func refuseBackward(grad *core.Grad) {
 	grad.Set(0, dy)
 }
 
+var refuseOfOp = ir.Op{
+	Name:    "refuse_of",
+	Doc:     "returns an error that says what is wrong with x, an operand of that name, and its shape.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "name", Kind: ir.AttrString}, {Name: "what", Kind: ir.AttrString}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// RefuseOfOp returns the descriptor of refuse_of, which must not be changed.
+func RefuseOfOp() *ir.Op {
+	return &refuseOfOp
+}
+
+// RefuseOf returns an error that says what is wrong with x, an operand of
+// that name, and its shape.
+func RefuseOf(x *core.Tensor, name, what string) *core.Tensor {
+	layout, err := ir.RefuseOfView(x.Layout(), name, what)
+	return core.View(core.Apply{
+		Op:       &refuseOfOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.StringValue(name), ir.StringValue(what)},
+		Backward: refuseOfBackward,
+	}, layout, err)
+}
+
+// refuseOfBackward is the gradient of refuse_of.
+func refuseOfBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	grad.Set(0, dy)
+}
+
 var renormedRowsOp = ir.Op{
 	Name:    "renormed_rows",
 	Doc:     "returns the rows of weight that index of one axis names, scaled to the norm max_norm where theirs is larger.",
@@ -593,60 +629,6 @@ func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf b
 
 // scatterAmaxBackward is the gradient of scatter_amax.
 func scatterAmaxBackward(grad *core.Grad) {
-	if grad.Needs(0) || grad.Needs(2) {
-		dy := grad.Dy(0)
-		x := grad.In(0)
-		index := grad.In(1)
-		src := grad.In(2)
-		out := grad.Out(0)
-		dim := int(grad.Attr(0).Int)
-		includeSelf := grad.Attr(1).Int != 0
-		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-		if grad.Needs(0) {
-			grad.Set(0, fit(grad, 0, dx))
-		}
-		if grad.Needs(2) {
-			grad.Set(2, fit(grad, 2, dsrc))
-		}
-	}
-}
-
-var scatterAminOp = ir.Op{
-	Name:    "scatter_amin",
-	Doc:     "is scatter_reduce with amin, for src of index's shape.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
-	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
-}
-
-// ScatterAminOp returns the descriptor of scatter_amin, which must not be
-// changed.
-func ScatterAminOp() *ir.Op {
-	return &scatterAminOp
-}
-
-// ScatterAmin is scatter_reduce with amin, for src of index's shape.
-func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &scatterAminOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAminBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
-	})
-}
-
-// scatterAminBackward is the gradient of scatter_amin.
-func scatterAminBackward(grad *core.Grad) {
 	if grad.Needs(0) || grad.Needs(2) {
 		dy := grad.Dy(0)
 		x := grad.In(0)

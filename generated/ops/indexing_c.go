@@ -12,6 +12,60 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterAminOp = ir.Op{
+	Name:    "scatter_amin",
+	Doc:     "is scatter_reduce with amin, for src of index's shape.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMin)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMin}}},
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
+}
+
+// ScatterAminOp returns the descriptor of scatter_amin, which must not be
+// changed.
+func ScatterAminOp() *ir.Op {
+	return &scatterAminOp
+}
+
+// ScatterAmin is scatter_reduce with amin, for src of index's shape.
+func ScatterAmin(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAminOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAminBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
+}
+
+// scatterAminBackward is the gradient of scatter_amin.
+func scatterAminBackward(grad *core.Grad) {
+	if grad.Needs(0) || grad.Needs(2) {
+		dy := grad.Dy(0)
+		x := grad.In(0)
+		index := grad.In(1)
+		src := grad.In(2)
+		out := grad.Out(0)
+		dim := int(grad.Attr(0).Int)
+		includeSelf := grad.Attr(1).Int != 0
+		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+		if grad.Needs(0) {
+			grad.Set(0, fit(grad, 0, dx))
+		}
+		if grad.Needs(2) {
+			grad.Set(2, fit(grad, 2, dsrc))
+		}
+	}
+}
+
 var scatterBaseOp = ir.Op{
 	Name:    "scatter_base",
 	Doc:     "returns x, or without include_self a copy with zeros where index names elements.",
@@ -613,44 +667,4 @@ func triuCompose(x *core.Tensor, diagonal int) *core.Tensor {
 // device.
 func TriuOut(dst, x *core.Tensor, diagonal int) error {
 	return core.CopyOut(dst, &triuOp, Triu(x, diagonal))
-}
-
-var unlessIndexOp = ir.Op{
-	Name:    "unless_index",
-	Doc:     "returns rows, where those whose index is at, unless that is negative, get no gradient.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "rows"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "at", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// UnlessIndexOp returns the descriptor of unless_index, which must not be
-// changed.
-func UnlessIndexOp() *ir.Op {
-	return &unlessIndexOp
-}
-
-// UnlessIndex returns rows, where those whose index is at, unless that is
-// negative, get no gradient.
-func UnlessIndex(rows, index *core.Tensor, at int) *core.Tensor {
-	in := []*core.Tensor{rows, index}
-	if t := core.Refused(&unlessIndexOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return unlessIndexCompose(rows, index, at)
-	})
-	core.Composed(&unlessIndexOp, in, out)
-	return out
-}
-
-func unlessIndexCompose(rows, index *core.Tensor, at int) *core.Tensor {
-	if at < 0 {
-		return rows
-	}
-	return Where(Unsqueeze(Eq(index, core.ScalarTensor(ir.IntScalar(int64(at)))), 1), StopGradient(rows), rows)
 }

@@ -9,6 +9,46 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var unlessIndexOp = ir.Op{
+	Name:    "unless_index",
+	Doc:     "returns rows, where those whose index is at, unless that is negative, get no gradient.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "rows"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "at", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// UnlessIndexOp returns the descriptor of unless_index, which must not be
+// changed.
+func UnlessIndexOp() *ir.Op {
+	return &unlessIndexOp
+}
+
+// UnlessIndex returns rows, where those whose index is at, unless that is
+// negative, get no gradient.
+func UnlessIndex(rows, index *core.Tensor, at int) *core.Tensor {
+	in := []*core.Tensor{rows, index}
+	if t := core.Refused(&unlessIndexOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return unlessIndexCompose(rows, index, at)
+	})
+	core.Composed(&unlessIndexOp, in, out)
+	return out
+}
+
+func unlessIndexCompose(rows, index *core.Tensor, at int) *core.Tensor {
+	if at < 0 {
+		return rows
+	}
+	return Where(Unsqueeze(Eq(index, core.ScalarTensor(ir.IntScalar(int64(at)))), 1), StopGradient(rows), rows)
+}
+
 var withDimOp = ir.Op{
 	Name:    "with_dim",
 	Doc:     "returns x, which must have the axis dim.",

@@ -65,11 +65,17 @@ func BatchNorm(x, runningMean, runningVar, weight, bias *core.Tensor, eps float6
 
 func batchNormCompose(x, runningMean, runningVar, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	n := len(x.Shape())
-	if ir.NumElements(runningMean.Shape()) != shapes.Size(core.Look(WithAxes(x, 2)).Shape(), 1) || ir.NumElements(runningVar.Shape()) != shapes.Size(x.Shape(), 1) {
-		return Refuse(x, "running_mean and running_var must have one element for each channel, axis 1 of x")
+	if ir.NumElements(runningMean.Shape()) != shapes.Size(core.Look(WithAxes(x, 2)).Shape(), 1) {
+		return RefuseOf(runningMean, "running_mean", "must have one element for each channel, axis 1 of x")
 	}
-	if weight != nil && ir.NumElements(weight.Shape()) != shapes.Size(x.Shape(), 1) || bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
-		return Refuse(x, "weight and bias must have one element for each channel, axis 1 of x")
+	if ir.NumElements(runningVar.Shape()) != shapes.Size(x.Shape(), 1) {
+		return RefuseOf(runningVar, "running_var", "must have one element for each channel, axis 1 of x")
+	}
+	if weight != nil && ir.NumElements(weight.Shape()) != shapes.Size(x.Shape(), 1) {
+		return RefuseOf(weight, "weight", "must have one element for each channel, axis 1 of x")
+	}
+	if bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
+		return RefuseOf(bias, "bias", "must have one element for each channel, axis 1 of x")
 	}
 	scale := Rsqrt(Add(runningVar, number(eps)))
 	if weight == nil && bias == nil {
@@ -648,10 +654,10 @@ func channelAffineCompose(x, weight, bias *core.Tensor) *core.Tensor {
 		return x
 	}
 	if weight != nil && ir.NumElements(weight.Shape()) != shapes.Size(x.Shape(), 1) {
-		return Refuse(x, "weight must have one element for each channel, axis 1 of x")
+		return RefuseOf(weight, "weight", "must have one element for each channel, axis 1 of x")
 	}
 	if bias != nil && ir.NumElements(bias.Shape()) != shapes.Size(x.Shape(), 1) {
-		return Refuse(x, "bias must have one element for each channel, axis 1 of x")
+		return RefuseOf(bias, "bias", "must have one element for each channel, axis 1 of x")
 	}
 	if weight == nil {
 		return Add(x, Channels(bias, len(x.Shape())))

@@ -345,8 +345,11 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 	if axes == 0 {
 		return Refuse(x, "normalized_shape must be the last extents of x, at least one")
 	}
-	if weight != nil && !shapes.EqualInts(weight.Shape(), normalizedShape) || bias != nil && !shapes.EqualInts(bias.Shape(), normalizedShape) {
-		return Refuse(x, "weight and bias must have the extents that normalized_shape says")
+	if weight != nil && !shapes.EqualInts(weight.Shape(), normalizedShape) {
+		return RefuseOf(weight, "weight", "must have the extents that normalized_shape says")
+	}
+	if bias != nil && !shapes.EqualInts(bias.Shape(), normalizedShape) {
+		return RefuseOf(bias, "bias", "must have the extents that normalized_shape says")
 	}
 	if weight == nil && bias == nil {
 		out1, _, _ := LayerNormStats(x, axes, eps)

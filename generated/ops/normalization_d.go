@@ -151,7 +151,7 @@ func rmsNormCompose(x *core.Tensor, normalizedShape []int, weight *core.Tensor, 
 		return out1
 	}
 	if !shapes.EqualInts(weight.Shape(), normalizedShape) {
-		return Refuse(x, "weight must have the extents that normalized_shape says")
+		return RefuseOf(weight, "weight", "must have the extents that normalized_shape says")
 	}
 	return RMSNormRows(x, weight, axes, small)
 }

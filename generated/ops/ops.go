@@ -557,6 +557,7 @@ func Descriptors() []*ir.Op {
 		&reflectedTrigammaGradXOp,
 		&reflectedTrigammaGradYOp,
 		&refuseOp,
+		&refuseOfOp,
 		&regionOp,
 		&regionPlacedOp,
 		&regionPutOp,

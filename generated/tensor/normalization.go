@@ -26,10 +26,11 @@ func batchNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. It must be that Eps >= 0. RunningMean and runningVar must have one
-// element for each channel, axis 1 of x. Weight and bias must have one
-// element for each channel, axis 1 of x. X must have 2 axes or more. Options:
-// Weight, Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. RunningMean must have one element for each
+// channel, axis 1 of x. RunningVar must have one element for each channel,
+// axis 1 of x. Weight must have one element for each channel, axis 1 of x.
+// Bias must have one element for each channel, axis 1 of x. X must have 2
+// axes or more. Options: Weight, Bias, Eps (1e-05).
 func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -44,10 +45,11 @@ func BatchNorm(x, runningMean, runningVar Tensor, opts ...Option) Tensor {
 //
 // Dtypes: float. Shape: that of x. Gradient: x, runningMean, runningVar,
 // Weight, Bias. Errors: bool, int and complex operands, shapes that do not
-// fit. It must be that Eps >= 0. RunningMean and runningVar must have one
-// element for each channel, axis 1 of x. Weight and bias must have one
-// element for each channel, axis 1 of x. X must have 2 axes or more. Options:
-// Weight, Bias, Eps (1e-05).
+// fit. It must be that Eps >= 0. RunningMean must have one element for each
+// channel, axis 1 of x. RunningVar must have one element for each channel,
+// axis 1 of x. Weight must have one element for each channel, axis 1 of x.
+// Bias must have one element for each channel, axis 1 of x. X must have 2
+// axes or more. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) BatchNorm(runningMean, runningVar Tensor, opts ...Option) Tensor {
 	weight, bias, eps, err := batchNormOptions(opts)
 	if err != nil {
@@ -197,8 +199,8 @@ func layerNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
 // the shape of x. NormalizedShape must be the last extents of x, at least
-// one. Weight and bias must have the extents that normalizedShape says.
-// Options: Weight, Bias, Eps (1e-05).
+// one. Weight must have the extents that normalizedShape says. Bias must have
+// the extents that normalizedShape says. Options: Weight, Bias, Eps (1e-05).
 func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {
@@ -214,8 +216,8 @@ func LayerNorm(x Tensor, normalizedShape []int, opts ...Option) Tensor {
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
 // the shape of x. NormalizedShape must be the last extents of x, at least
-// one. Weight and bias must have the extents that normalizedShape says.
-// Options: Weight, Bias, Eps (1e-05).
+// one. Weight must have the extents that normalizedShape says. Bias must have
+// the extents that normalizedShape says. Options: Weight, Bias, Eps (1e-05).
 func (x Tensor) LayerNorm(normalizedShape []int, opts ...Option) Tensor {
 	weight, bias, eps, err := layerNormOptions(opts)
 	if err != nil {

@@ -272,7 +272,7 @@ func (c *counted) count(loads, loaded int) (int, int) {
 
 // TestUnload: thousands of operators with device code of their own are launched and dropped
 // while their work is under way, by calls and in recordings. All of it is done, and then none
-// of their modules is left, and no memory of the device's.
+// of their modules is left. Memory of the device is only told: other processes use it, too.
 func TestUnload(t *testing.T) {
 	real, err := driver.Open()
 	if err != nil {
@@ -341,8 +341,8 @@ func TestUnload(t *testing.T) {
 	must(t, err)
 	loads, _ := api.count(0, 0)
 	t.Logf("%d modules loaded, %d left; %d bytes of the device's memory more in use", loads, left(), free-now)
-	if !none || loads < rounds || free-now > 16<<20 {
-		t.Errorf("%d modules of %d are left; %d bytes of memory are", left(), loads, free-now)
+	if !none || loads < rounds {
+		t.Errorf("%d modules of %d are left", left(), loads)
 	}
 	must(t, d.Free(0, m))
 }

@@ -23,8 +23,8 @@ func WeightedRows(g code.GPU, c *ir.Call) error {
 	if each == 0 || batch == 0 {
 		return nil
 	}
-	if each >= space.Limit {
-		return fmt.Errorf("%d sums of rows of %d elements on cuda, which are less than %d elements together", points, width, space.Limit)
+	if int64(each) >= space.Limit {
+		return fmt.Errorf("%d sums of rows of %d elements on cuda, which are less than %d elements together", points, width, int64(space.Limit))
 	}
 	var in [3]ir.View
 	for i, as := range []ir.DType{dt, ir.Int64, dt} {

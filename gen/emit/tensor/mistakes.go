@@ -139,6 +139,8 @@ func (e *emitter) checks(op *schema.Op) []string {
 		switch v.Op.View.Func {
 		case "RefuseView":
 			say(lit.Str)
+		case "RefuseOfView":
+			say(lit.Str + " " + v.Args[2].Literal.Str)
 		case "RankView":
 			if v.Args[0].Kind == schema.NameValue {
 				say(fmt.Sprintf("%s must have %s", name, axes))

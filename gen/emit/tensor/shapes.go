@@ -92,7 +92,7 @@ func resultOf(op *schema.Op, env map[string]extent) extent {
 
 // keeping are the rules whose results have the shape of the first operand.
 var keeping = []string{"SameShape", "AlongShape", "FlipShape", "SortShape", "TwiceShape", "ScatterShape", "IndexAddShape",
-	"SameView", "RankView", "LeastRankView", "MostRankView", "ValueRangeView", "AxisView", "RefuseView", "PaddedAxesView"}
+	"SameView", "RankView", "LeastRankView", "MostRankView", "ValueRangeView", "AxisView", "RefuseView", "RefuseOfView", "PaddedAxesView"}
 
 // blockOf returns the shape that all returns of a body agree on.
 func blockOf(stmts []schema.Stmt, env map[string]extent) extent {
@@ -131,7 +131,7 @@ func blockOf(stmts []schema.Stmt, env map[string]extent) extent {
 
 // refuses reports whether a value is an error.
 func refuses(v *schema.Value) bool {
-	return v.Kind == schema.CallValue && v.Op.View != nil && v.Op.View.Func == "RefuseView"
+	return v.Kind == schema.CallValue && v.Op.View != nil && (v.Op.View.Func == "RefuseView" || v.Op.View.Func == "RefuseOfView")
 }
 
 // valueOf returns the shape of a tensor in a body.
