@@ -26,7 +26,7 @@ var comparisons = [...]string{Below: "<", AtMost: "<=", Above: ">", AtLeast: ">=
 // String returns the comparison as a schema writes it.
 func (c Comparison) String() string { return comparisons[c] }
 
-func (c Comparison) holds(a, b float64) bool {
+func holds[T int64 | float64](c Comparison, a, b T) bool {
 	switch c {
 	case Below:
 		return a < b
@@ -84,15 +84,18 @@ func (op *Op) unmet(r Requirement, attrs []Value) error {
 }
 
 func (op *Op) holds(r *Relation, attrs []Value) bool {
-	to := r.Value
+	to, of := r.Value, op.Attrs[r.Attr].Kind
 	if r.Other != 0 {
+		if of == AttrInt && op.Attrs[r.Other-1].Kind == AttrInt { // which floats do not hold beyond 2^53
+			return holds(r.Is, attrs[r.Attr].Int, attrs[r.Other-1].Int)
+		}
 		to = op.number(r.Other-1, attrs)
 	}
-	if op.Attrs[r.Attr].Kind != AttrInts {
-		return r.Is.holds(op.number(r.Attr, attrs), to)
+	if of != AttrInts {
+		return holds(r.Is, op.number(r.Attr, attrs), to)
 	}
 	for _, n := range attrs[r.Attr].Ints {
-		if !r.Is.holds(float64(n), to) {
+		if !holds(r.Is, float64(n), to) {
 			return false
 		}
 	}

@@ -11,6 +11,7 @@ func TestAccepts(t *testing.T) {
 		Attrs: []Attr{
 			{Name: "p", Kind: AttrFloat}, {Name: "n", Kind: AttrInt}, {Name: "list", Kind: AttrInts},
 			{Name: "mode", Kind: AttrEnum, Enum: []string{"up", "down"}}, {Name: "s", Kind: AttrScalar},
+			{Name: "m", Kind: AttrInt},
 		},
 	}
 	with := func(p float64, n int, list []int, mode int, s Scalar) []Value {
@@ -32,6 +33,7 @@ func TestAccepts(t *testing.T) {
 		{"equals", []Requirement{{{Attr: 1, Is: Equals, Value: 3}}}, usual, "n is 2, want n == 3"},
 		{"differs", []Requirement{{{Attr: 1, Is: Differs, Value: 2}}}, usual, "n is 2, want n != 2"},
 		{"another", []Requirement{{{Attr: 4, Is: AtMost, Other: 2}}}, usual, "s is 4 and n is 2, want s <= n"},
+		{"whole numbers that floats do not hold", []Requirement{{{Attr: 1, Is: Below, Other: 6}}}, append(with(0, math.MaxInt-1, nil, 0, IntScalar(0)), IntValue(math.MaxInt)), ""},
 		{"each of a list", []Requirement{{{Attr: 2, Is: Above, Value: 1}}}, usual, "list is [1 3], want list > 1"},
 		{"an empty list", []Requirement{{{Attr: 2, Is: Above, Value: 1}}}, with(0, 0, nil, 0, IntScalar(0)), ""},
 		{"infinite", []Requirement{{{Attr: 0, Is: Below, Value: math.Inf(1)}}, {{Attr: 0, Is: Above, Value: math.Inf(-1)}}}, with(math.Inf(-1), 0, nil, 0, IntScalar(0)), "p is -Inf, want p > -inf"},
