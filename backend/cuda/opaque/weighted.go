@@ -19,12 +19,11 @@ const weightedEach = 2
 func WeightedRows(g code.GPU, c *ir.Call) error {
 	dt, shape, list := c.Out[0].DType, c.In[0].Shape, c.In[1].Shape
 	batch, rows, width, points, taps := shape[0], shape[1], shape[2], list[1], list[2]
-	each := points * width // elements of the result for a batch
-	if each == 0 || batch == 0 {
+	if batch == 0 || points == 0 || width == 0 {
 		return nil
 	}
-	if int64(each) >= space.Limit {
-		return fmt.Errorf("%d sums of rows of %d elements on cuda, which are less than %d elements together", points, width, int64(space.Limit))
+	if !space.Fits(width) {
+		return fmt.Errorf("rows of %d elements on cuda, which are less than %d elements", width, int64(space.Limit))
 	}
 	var in [3]ir.View
 	for i, as := range []ir.DType{dt, ir.Int64, dt} {
@@ -42,11 +41,9 @@ func WeightedRows(g code.GPU, c *ir.Call) error {
 		next = points * taps
 	}
 	size := dt.Size()
-	together := (space.Limit - 1) / each // batches a launch takes
-	var p driver.Params
-	for at := 0; at < batch; at += together {
-		count := min(together, batch-at) * each
-		p.Reset()
+	launch := func(at, batches, first, points int) error { // of so many batches and sums, from these on
+		count := batches * points * width
+		var p driver.Params
 		p.Uint32(uint32(count))
 		p.Uint32(uint32(taps))
 		space.AppendDivider(&p, width)
@@ -56,12 +53,18 @@ func WeightedRows(g code.GPU, c *ir.Call) error {
 		p.Uint64(g.Trap())
 		p.Uint32(uint32(trap.IndexSelect))
 		p.Align(8)
-		p.Uint64(out.Addr + uint64(at*each*size))
+		p.Uint64(out.Addr + uint64((at*list[1]+first)*width*size))
 		p.Uint64(in[0].Addr + uint64(at*rows*width*size))
-		p.Uint64(in[1].Addr + uint64(at*next*8))
-		p.Uint64(in[2].Addr + uint64(at*next*size))
-		if err := g.Launch("weighted", ofType("weighted_rows", dt), grid(int64(count), blockThreads*weightedEach), block(blockThreads), 0, p.Bytes()); err != nil {
-			return err
+		p.Uint64(in[1].Addr + uint64((at*next+first*taps)*8))
+		p.Uint64(in[2].Addr + uint64((at*next+first*taps)*size))
+		return g.Launch("weighted", ofType("weighted_rows", dt), grid(int64(count), blockThreads*weightedEach), block(blockThreads), 0, p.Bytes())
+	}
+	most := (space.Limit - 1) / width                                      // sums that a launch takes
+	for at, batches := 0, max(most/points, 1); at < batch; at += batches { // several, or one in parts
+		for first := 0; first < points; first += most {
+			if err := launch(at, min(batches, batch-at), first, min(most, points-first)); err != nil {
+				return err
+			}
 		}
 	}
 	return out.finish(g)
