@@ -135,7 +135,11 @@ func (o Resampling) repeated(x *core.Tensor, size []int) *core.Tensor {
 	for i, n := range shape[2:] {
 		apart, wide = append(apart, n, 1), append(wide, n, size[i]/n)
 	}
-	return o.Reshape(o.Expand(o.Reshape(x, apart), wide), slices.Concat(shape[:2], size))
+	out := o.Reshape(o.Expand(o.Reshape(x, apart), wide), slices.Concat(shape[:2], size))
+	if core.FirstError(out) == nil && look(out).SharesStorage(look(x)) { // of extents of 1: places of x
+		return o.Clone(out)
+	}
+	return out
 }
 
 // pytorch returns how PyTorch resizes an axis.
