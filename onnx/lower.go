@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"maps"
+	"math"
 	"slices"
 	"sync"
 
@@ -191,34 +192,42 @@ var elementwise = map[string]lowering{
 }
 
 // Numbers below the smallest normal float32 take processors a hundred times as long, where they
-// are made and wherever they are read. Those that fall off like e^x are computed of what is at
-// least so much.
+// are made and wherever they are read. Those that fall off like e^x go where they would begin.
 const (
-	leastSigmoid = -87 // where it is 1.6e-38, nearly the smallest
-	leastSiLU    = -60 // where it is -5.3e-25, so that sums of products with it stay above that, too
+	leastSigmoid = -87 // behind which it is 0, of whatever it is multiplied with; here it is 1.6e-38, nearly the smallest
+	leastSiLU    = -60 // behind which it is what it is here: -5.3e-25, so that sums of products with it stay above that, too
 )
 
-func sigmoid(x tensor.Tensor) tensor.Tensor { return raised(x, leastSigmoid).Sigmoid() }
-
-func silu(x tensor.Tensor) tensor.Tensor { return raised(x, leastSiLU).SiLU() }
-
-func raised(x tensor.Tensor, least float64) tensor.Tensor {
+func sigmoid(x tensor.Tensor) tensor.Tensor {
 	if x.DType() == tensor.Float32 {
-		return x.ClampMinScalar(least)
+		x = x.Threshold(leastSigmoid, math.Inf(-1))
 	}
-	return x
+	return x.Sigmoid()
 }
 
-// raisedInPlace is f, which writes over its operand, of what is at least so much.
-func raisedInPlace(f func(x tensor.Tensor) error, least float64) func(x tensor.Tensor) error {
-	return func(x tensor.Tensor) error {
-		if x.DType() == tensor.Float32 {
-			if err := x.ClampMinScalarInPlace(least); err != nil {
-				return err
-			}
+func sigmoidInPlace(x tensor.Tensor) error {
+	if x.DType() == tensor.Float32 {
+		if err := x.ThresholdInPlace(leastSigmoid, math.Inf(-1)); err != nil {
+			return err
 		}
-		return f(x)
 	}
+	return x.SigmoidInPlace()
+}
+
+func silu(x tensor.Tensor) tensor.Tensor {
+	if x.DType() == tensor.Float32 {
+		x = x.ClampMinScalar(leastSiLU)
+	}
+	return x.SiLU()
+}
+
+func siluInPlace(x tensor.Tensor) error {
+	if x.DType() == tensor.Float32 {
+		if err := x.ClampMinScalarInPlace(leastSiLU); err != nil {
+			return err
+		}
+	}
+	return x.SiLUInPlace()
 }
 
 // with is an operator of one operand and attributes.

@@ -178,7 +178,7 @@ type mapping struct {
 
 var (
 	hardswish = &mapping{of: tensor.Hardswish, in: tensor.Tensor.HardswishInPlace}
-	swish     = &mapping{of: silu, in: raisedInPlace(tensor.Tensor.SiLUInPlace, leastSiLU)}
+	swish     = &mapping{of: silu, in: siluInPlace}
 	gelu      = &mapping{of: func(x tensor.Tensor) tensor.Tensor { return tensor.GELU(x) }, in: func(x tensor.Tensor) error { return x.GELUInPlace() }}
 	geluTanh  = &mapping{
 		of: func(x tensor.Tensor) tensor.Tensor { return tensor.GELU(x, tensor.ApproximateTanh) },

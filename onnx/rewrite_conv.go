@@ -288,7 +288,7 @@ func (r *rewriter) activationOf(i int) *mapping {
 	case r.is(i, "Relu"):
 		return &mapping{in: tensor.Tensor.ReLUInPlace}
 	case r.is(i, "Sigmoid"):
-		return &mapping{in: raisedInPlace(tensor.Tensor.SigmoidInPlace, leastSigmoid)}
+		return &mapping{in: sigmoidInPlace}
 	case r.is(i, "Tanh"):
 		return &mapping{in: tensor.Tensor.TanhInPlace}
 	case r.is(i, "LeakyRelu"):
