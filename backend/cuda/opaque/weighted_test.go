@@ -41,7 +41,10 @@ func TestWeightedRowsInParts(t *testing.T) {
 		}
 		var got []part
 		for _, b := range g.params {
-			type divider struct{ divisor, multiplier, shift uint32 }
+			type divider struct {
+				divisor uint32
+				_       [2]uint32 // what it multiplies with and shifts by
+			}
 			p := paramsOf[struct {
 				count, taps   uint32
 				width, points divider
