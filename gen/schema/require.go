@@ -12,9 +12,14 @@ import (
 	"go.yaml.in/yaml/v4"
 )
 
-// comparisonTokens are the comparisons that a requirement may have.
-var comparisonTokens = map[token.Token]ir.Comparison{
-	token.LSS: ir.Below, token.LEQ: ir.AtMost, token.GTR: ir.Above, token.GEQ: ir.AtLeast, token.EQL: ir.Equals, token.NEQ: ir.Differs,
+// comparison returns the comparison that a token is, if it is one.
+func comparison(t token.Token) (ir.Comparison, bool) {
+	for c := ir.Below; c <= ir.Differs; c++ {
+		if c.String() == t.String() {
+			return c, true
+		}
+	}
+	return 0, false
 }
 
 // require reads what arguments must be: a list of comparisons, each with ones that do
@@ -62,7 +67,7 @@ func (l *loader) requirement(op *Op, n *yaml.Node) {
 		}
 		c, known := ir.Comparison(0), false
 		if is {
-			c, known = comparisonTokens[b.Op]
+			c, known = comparison(b.Op)
 		}
 		if !known {
 			l.errorf(at(x.Pos()), "require: want a comparison of an argument, such as p >= 0, or several with || between them")
@@ -145,23 +150,21 @@ func (l *loader) meets(op *Op, n *yaml.Node, what string, args map[string]Litera
 	if len(op.Require) == 0 {
 		return
 	}
-	desc := ir.Op{Require: op.Require}
+	desc := ir.Op{Require: op.Require, Attrs: op.Attributes()}
 	var values []ir.Value
 	for _, p := range op.Attrs() {
 		lit, given := args[p.Name]
 		if !given {
 			lit = p.Default
 		}
-		at, v := ir.Attr{Name: p.Name, Enum: p.Enum}, ir.Value{Int: lit.Scalar.Int(), Ints: lit.Ints}
+		v := ir.Value{Int: lit.Scalar.Int(), Ints: lit.Ints}
 		switch p.Type {
-		case Ints:
-			at.Kind = ir.AttrInts
 		case Float, Scalar:
-			at.Kind, v.Scalar = ir.AttrScalar, lit.Scalar
+			v.Scalar = lit.Scalar
 		case Enum:
-			at.Kind, v.Int = ir.AttrEnum, int64(slices.Index(p.Enum, lit.Str))
+			v.Int = int64(slices.Index(p.Enum, lit.Str))
 		}
-		desc.Attrs, values = append(desc.Attrs, at), append(values, v)
+		values = append(values, v)
 	}
 	if err := desc.Accepts(values...); err != nil {
 		l.errorf(l.pos(n), "%s do not meet require: %v", what, err)

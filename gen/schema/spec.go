@@ -195,6 +195,20 @@ func (o *Op) Parallel() bool {
 // Attrs returns the other parameters in order.
 func (o *Op) Attrs() []*Param { return o.pick(func(p *Param) bool { return p.Attr >= 0 }) }
 
+// attrKinds are what descriptors have for the types of arguments.
+var attrKinds = map[Type]ir.AttrKind{
+	Int: ir.AttrInt, Ints: ir.AttrInts, Float: ir.AttrFloat, Scalar: ir.AttrScalar,
+	Bool: ir.AttrBool, Enum: ir.AttrEnum, DType: ir.AttrDType, String: ir.AttrString,
+}
+
+// Attributes returns the attributes of the operator's descriptor.
+func (o *Op) Attributes() (list []ir.Attr) {
+	for _, p := range o.Attrs() {
+		list = append(list, ir.Attr{Name: p.Name, Kind: attrKinds[p.Type], Enum: p.Enum, Draws: p.Draws})
+	}
+	return list
+}
+
 // Factory reports whether the operator takes no tensor.
 func (o *Op) Factory() bool { return o.Tags&ir.TagFactory != 0 }
 

@@ -186,9 +186,9 @@ var promoteConst = map[ir.Promotion]string{
 	ir.PromoteToComplex: "PromoteToComplex", ir.PromoteFirst: "PromoteFirst", ir.PromoteFixed: "PromoteFixed", ir.PromoteOption: "PromoteOption",
 }
 
-var attrConst = map[schema.Type]string{
-	schema.Int: "AttrInt", schema.Ints: "AttrInts", schema.Float: "AttrFloat", schema.Scalar: "AttrScalar",
-	schema.Bool: "AttrBool", schema.Enum: "AttrEnum", schema.DType: "AttrDType", schema.String: "AttrString",
+var attrConst = map[ir.AttrKind]string{
+	ir.AttrInt: "AttrInt", ir.AttrInts: "AttrInts", ir.AttrFloat: "AttrFloat", ir.AttrScalar: "AttrScalar",
+	ir.AttrBool: "AttrBool", ir.AttrEnum: "AttrEnum", ir.AttrDType: "AttrDType", ir.AttrString: "AttrString",
 }
 
 var tagNames = []struct {
@@ -241,13 +241,13 @@ func (f *goFile) operands(op *schema.Op) []jen.Code {
 
 func attrTable(op *schema.Op) []jen.Code {
 	var out []jen.Code
-	for _, p := range op.Attrs() {
-		items := []jen.Code{gofile.Field("Name", jen.Lit(p.Name)), gofile.Field("Kind", gofile.IRName(attrConst[p.Type]))}
-		if p.Type == schema.Enum {
-			items = append(items, gofile.Field("Enum", gofile.StringList(p.Enum)))
+	for _, a := range op.Attributes() {
+		items := []jen.Code{gofile.Field("Name", jen.Lit(a.Name)), gofile.Field("Kind", gofile.IRName(attrConst[a.Kind]))}
+		if a.Kind == ir.AttrEnum {
+			items = append(items, gofile.Field("Enum", gofile.StringList(a.Enum)))
 		}
-		if p.Draws != ir.DrawsNothing {
-			items = append(items, gofile.Field("Draws", gofile.IRName(map[ir.Draws]string{ir.DrawsSeed: "DrawsSeed", ir.DrawsOffset: "DrawsOffset"}[p.Draws])))
+		if a.Draws != ir.DrawsNothing {
+			items = append(items, gofile.Field("Draws", gofile.IRName(map[ir.Draws]string{ir.DrawsSeed: "DrawsSeed", ir.DrawsOffset: "DrawsOffset"}[a.Draws])))
 		}
 		out = append(out, jen.Values(items...))
 	}

@@ -115,9 +115,9 @@ func (e *emitter) checks(op *schema.Op) []string {
 			out = append(out, clause)
 		}
 	}
-	desc := ir.Op{}
-	for _, p := range op.Attrs() {
-		desc.Attrs = append(desc.Attrs, ir.Attr{Name: operandName(op, p.Name), Enum: p.Enum, Kind: map[bool]ir.AttrKind{true: ir.AttrEnum}[p.Type == schema.Enum]})
+	desc := ir.Op{Attrs: op.Attributes()}
+	for i := range desc.Attrs {
+		desc.Attrs[i].Name = operandName(op, desc.Attrs[i].Name)
 	}
 	var wants []string
 	for _, r := range op.Require {
