@@ -133,7 +133,7 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 }
 
 // trim gives the system back what runs without a program left in the host's cache, and the
-// garbage of loading. It takes about 10 ms, once for a model.
+// garbage of loading. It takes a collection of all the process's memory, once for a model.
 func trim() {
 	_ = memory.EmptyCache(tensorCPU) // which does not fail on the host
 	debug.FreeOSMemory()
