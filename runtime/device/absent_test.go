@@ -20,4 +20,10 @@ func TestWithoutBackend(t *testing.T) {
 			t.Errorf("call %d: %v", i, err)
 		}
 	}
+	why := errors.New("it was built without")
+	device.Missing(device.KindCUDA, why)
+	defer device.Missing(device.KindCUDA, nil)
+	if err := cuda.Unavailable(); !errors.Is(err, device.ErrUnavailable) || !errors.Is(err, why) {
+		t.Errorf("the error does not say why: %v", err)
+	}
 }

@@ -11,6 +11,7 @@ import (
 var registry struct {
 	mu      sync.Mutex
 	drivers atomic.Pointer[[numKinds]Driver]
+	missing [numKinds]error // why there is no driver of a kind, if that is known
 }
 
 // Install adds the given backends' drivers to the process, each replacing an
@@ -34,12 +35,35 @@ func Install(drivers ...Driver) {
 	registry.drivers.Store(&table)
 }
 
+// Missing says why the program has no driver of kind k. Errors of that kind's devices say
+// it, too.
+func Missing(k Kind, why error) {
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if k < numKinds {
+		registry.missing[k] = why
+	}
+}
+
 // DriverOf returns the driver that provides devices of kind k.
 func DriverOf(k Kind) (Driver, error) {
-	if table := registry.drivers.Load(); table != nil && int(k) < len(table) && table[k] != nil {
-		return table[k], nil
+	if drv := driverOf(k); drv != nil {
+		return drv, nil
+	}
+	registry.mu.Lock()
+	defer registry.mu.Unlock()
+	if k < numKinds && registry.missing[k] != nil {
+		return nil, fmt.Errorf("%w: no %s backend is part of this program: %w", ErrUnavailable, k, registry.missing[k])
 	}
 	return nil, fmt.Errorf("%w: no %s backend is part of this program", ErrUnavailable, k)
+}
+
+// driverOf returns the driver of devices of kind k, or nil.
+func driverOf(k Kind) Driver {
+	if table := registry.drivers.Load(); table != nil && k < numKinds {
+		return table[k]
+	}
+	return nil
 }
 
 // Find resolves d and returns it with its driver, or why there is no such device.
@@ -68,8 +92,8 @@ func Find(d Device) (Device, Driver, error) {
 // Count returns how many devices of kind k there are. It never fails: a missing
 // backend or driver means none.
 func Count(k Kind) int {
-	drv, err := DriverOf(k)
-	if err != nil {
+	drv := driverOf(k)
+	if drv == nil {
 		return 0
 	}
 	n, _ := drv.DeviceCount()

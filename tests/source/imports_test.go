@@ -68,7 +68,7 @@ var arrows = []struct {
 	{"backend/ref", []string{"backend/ref/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/sim", []string{"backend/ref", "generated/ref", "ir", "runtime/device", "runtime/fftplans", "runtime/shm"}},
 	{"backend/cuda", []string{"backend/cuda/...", "codegen/cpp", "kernels", "ir/...", "runtime/..."}},
-	{"backend/all", []string{"backend/cpu", "backend/cuda/gpu", "runtime/device"}},
+	{"backend/all", []string{"backend/cpu", "backend/cuda/driver/dl", "backend/cuda/gpu", "runtime/device"}},
 	{"generated/cpu", []string{"backend/cpu/fold", "backend/cpu/vector", "backend/cpu/vmath", "ir", "ir/num"}},
 	{"generated/ops", []string{"generated/cpu", "backend/cpu/opaque", "backend/cuda/code", "backend/cuda/opaque", "ir", "ir/shapes", "runtime/..."}},
 	{"generated/ref", []string{"generated/ops", "backend/ref/opaque", "ir"}},

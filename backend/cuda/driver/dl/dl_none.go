@@ -7,9 +7,12 @@ import (
 	"runtime"
 )
 
-func open(string) (uintptr, error) {
-	return 0, fmt.Errorf("%w: it was built for %s/%s%s", ErrUnsupported, runtime.GOOS, runtime.GOARCH, tag)
+// Supported returns nil where libraries can be opened, and otherwise why not.
+func Supported() error {
+	return fmt.Errorf("%w: it was built for %s/%s%s", ErrUnsupported, runtime.GOOS, runtime.GOARCH, tag)
 }
+
+func open(string) (uintptr, error) { return 0, Supported() }
 
 func symbol(uintptr, string) (uintptr, error) { return 0, ErrUnsupported }
 

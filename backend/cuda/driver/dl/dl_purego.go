@@ -8,6 +8,9 @@ import (
 	"github.com/ebitengine/purego"
 )
 
+// Supported returns nil where libraries can be opened, and otherwise why not.
+func Supported() error { return nil }
+
 func open(name string) (uintptr, error) {
 	return purego.Dlopen(name, purego.RTLD_NOW|purego.RTLD_LOCAL)
 }
