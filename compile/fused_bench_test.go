@@ -35,6 +35,8 @@ func BenchmarkFused(b *testing.B) {
 			benchmarkFused(b, dev, "chain, of a row", n, 12*n, chain, true, x, draw(n/rowLength, rowLength), draw(rowLength))
 			benchmarkFused(b, dev, "rms norm", n, 8*n, rmsNorm, true, x, draw(rowLength))
 			benchmarkFused(b, dev, "scaled softmax", n, 8*n, scaledSoftmax, true, x)
+			benchmarkFused(b, dev, "square error", n, 8*n, squareError, true, draw(n), draw(n))
+			benchmarkFused(b, dev, "sums of columns", n, 8*n, gateSums, true, x, draw(n/rowLength, rowLength))
 		}
 	}
 }
@@ -69,4 +71,16 @@ func benchmarkFused(b *testing.B, dev device.Device, name string, n, bytes int, 
 			must(b, stream.Synchronize(context.Background(), dev))
 		})
 	}
+}
+
+// squareError is a loss of parts.
+func squareError(x ...tensor.Tensor) (tensor.Tensor, error) {
+	y := x[0].Sub(x[1]).Square().Mean()
+	return y, y.Err()
+}
+
+// gateSums is the gradient of a bias behind whose sums a sigmoid is, of parts.
+func gateSums(x ...tensor.Tensor) (tensor.Tensor, error) {
+	y := x[0].Mul(x[1]).Mul(x[1].MulScalar(-1).AddScalar(1)).Sum(tensor.Dim(0))
+	return y, y.Err()
 }

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/exec"
 	"github.com/sinter-go/sinter/backend/cpu/fused"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/fusion"
@@ -39,3 +40,14 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 // TakesProduct reports whether something follows the product, whose sums of a factor are
 // no quicker with it.
 func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool { return p.After != nil }
+
+// FuseFold returns the function of a fold.
+func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {
+	if err := checkDevice(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return fused.Fold(f)
+}
+
+// TakesFold reports whether a reduction's loops may be given elements as they are computed.
+func (d *Driver) TakesFold(dev int, c *ir.Call) bool { return exec.FoldsComputed(c) }

@@ -35,6 +35,11 @@ type Options struct {
 	ProductCode func(step int, p *Product) error
 	// Takes reports whether a product has code, or can be given it, for a call of it.
 	Takes func(step int, p *Product, c *ir.Call) bool
+	// FoldCode is Code for folds; nil where none are to be made.
+	FoldCode func(step int, f *Fold) error
+	// TakesFold reports whether a reduction may be given code with what makes its operand, by
+	// the call of the reduction alone.
+	TakesFold func(step int, c *ir.Call) bool
 	// Relaxed lets kernels compute otherwise than the calls one by one where that is quicker.
 	Relaxed bool
 	// Kind names the kind of device that the step runs on.
@@ -80,6 +85,8 @@ type planner struct {
 
 	products []*productBuilder // by group that begins with a product
 
+	reductions []*foldBuilder // by group that ends with a reduction
+
 	passed []int // by group: the latest search that came by
 	search int
 }
@@ -88,7 +95,7 @@ type planner struct {
 func Make(p *program.Program, o Options) *Plan {
 	n := len(p.Steps)
 	l := &planner{p: p, o: o, info: make([]*member, n), group: make([]int, n), steps: make([][]int, n), why: map[int]string{},
-		rows: make([]*rowBuilder, n), products: make([]*productBuilder, n), passed: make([]int, n)}
+		rows: make([]*rowBuilder, n), products: make([]*productBuilder, n), reductions: make([]*foldBuilder, n), passed: make([]int, n)}
 	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
 	l.findUsers()
 	numbers := make([]int, n)
@@ -110,6 +117,9 @@ func Make(p *program.Program, o Options) *Plan {
 	}
 	if o.ProductCode != nil {
 		l.attach()
+	}
+	if o.FoldCode != nil {
+		l.reduce()
 	}
 	made := l.groups()
 	plan := &Plan{Why: l.why, Order: make([]Item, 0, n)}
@@ -160,6 +170,8 @@ func (l *planner) groups() []*Group {
 			b.build, b.parts = rows.build, rows.parts
 		} else if product := l.products[id]; product != nil {
 			b.build, b.parts = product.build, [][]int{product.after}
+		} else if fold := l.reductions[id]; fold != nil {
+			b.build, b.parts = fold.build, [][]int{fold.before}
 		} else {
 			b.build = l.elements(steps)
 		}

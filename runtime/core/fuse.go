@@ -64,6 +64,9 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		ProductCode: func(i int, product *fusion.Product) error {
 			return r.code(i, product.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseProduct(dev, product) })
 		},
+		FoldCode: func(i int, fold *fusion.Fold) error {
+			return r.code(i, fold.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseFold(dev, fold) })
+		},
 		Relaxed: r.relaxed,
 		Rounds: func(i int) bool {
 			f, able := r.program[i].drv.(device.Fuser)
@@ -72,6 +75,10 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		Takes: func(i int, product *fusion.Product, c *ir.Call) bool {
 			f, able := r.program[i].drv.(device.Fuser)
 			return able && f.TakesProduct(r.program[i].dev.Index, product, c)
+		},
+		TakesFold: func(i int, c *ir.Call) bool {
+			f, able := r.program[i].drv.(device.Fuser)
+			return able && f.TakesFold(r.program[i].dev.Index, c)
 		},
 	})
 	steps := make([]step, 0, len(plan.Order))

@@ -19,4 +19,8 @@ type Fuser interface {
 	FuseProduct(dev int, p *fusion.Product) (ir.Code, error)
 	// TakesProduct reports whether FuseProduct is worth asking for a product, by a call of it.
 	TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool
+	// FuseFold is Fuse for a reduction and what makes its operand.
+	FuseFold(dev int, f *fusion.Fold) (ir.Code, error)
+	// TakesFold reports whether FuseFold is worth asking for a reduction, by a call of it alone.
+	TakesFold(dev int, c *ir.Call) bool
 }

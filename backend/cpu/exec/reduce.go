@@ -32,6 +32,7 @@ type reduction struct {
 	store        convert.Func // results to out
 	run          func(r *reduction, lo, hi int)
 	one          [16]byte // the accumulator of a single result
+	from         *source  // what computes x, which is in no memory; or nil
 	grouped               // where results are few
 	columns               // where rows are folded into rows
 }
@@ -47,7 +48,10 @@ var reductions = sync.Pool{New: func() any { return new(reduction) }}
 // Run does a piece of the work, as pool.Runner.
 func (r *reduction) Run(lo, hi int) { r.run(r, lo, hi) }
 
-func runReduction(c *ir.Call) error {
+func runReduction(c *ir.Call) error { return reduce(c, nil) }
+
+// reduce computes c, whose operand a source gives where it is not nil.
+func reduce(c *ir.Call, from *source) error {
 	loops := codes.Of(c.Kernel).fold
 	if loops == nil {
 		return unsupported(c)
@@ -59,11 +63,12 @@ func runReduction(c *ir.Call) error {
 	r.loops, r.scalars, r.x, r.out = loops, c.Scalars, c.In[0], c.Out[0]
 	r.compute, r.count = c.Compute, int(c.ReducedCount())
 	r.load, r.store = convert.Between(c.Compute, c.In[0].DType), convert.Between(c.Out[0].DType, loops.Out)
+	r.from = from
 	split(c, &r.kept, &r.folded)
 	if r.kept.n != 0 {
 		r.reduced.InitAxes(r.x.Ptr, r.x.DType, r.folded.shape, r.folded.steps, c.Compute)
 		r.inPlace, r.half = r.reduced.Contiguous(), nil
-		if c.Compute == ir.Float32 && c.In[0].DType.Size() == 2 && r.unconverted() {
+		if from == nil && c.Compute == ir.Float32 && c.In[0].DType.Size() == 2 && r.unconverted() {
 			r.half = fold.HalvesOf(loops, c.In[0].DType)
 		}
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
@@ -78,7 +83,7 @@ func runReduction(c *ir.Call) error {
 
 // release drops every pointer into tensors' memory.
 func (r *reduction) release() {
-	r.loops, r.half, r.scalars, r.x, r.out, r.accs = nil, nil, nil, ir.View{}, ir.View{}, nil
+	r.loops, r.half, r.scalars, r.x, r.out, r.accs, r.from = nil, nil, nil, ir.View{}, ir.View{}, nil, nil
 	r.reduced.Clear()
 	reductions.Put(r)
 }
@@ -108,7 +113,7 @@ func (r *reduction) runFolds() {
 
 // single computes the result, if it is one of few elements in their place.
 func (r *reduction) single() bool {
-	if r.kept.n != 1 || !r.inPlace || r.out.DType != r.loops.Out || r.count == 0 {
+	if r.from != nil || r.kept.n != 1 || !r.inPlace || r.out.DType != r.loops.Out || r.count == 0 {
 		return false
 	}
 	acc := unsafe.Pointer(&r.one)
@@ -128,6 +133,8 @@ func (r *reduction) single() bool {
 func (r *reduction) folds(lo, hi int) {
 	s := tile.Borrow(3)
 	defer s.Return()
+	e := r.elements()
+	defer e.release()
 	t := newTree(r.loops, r.scalars, 1, r.count/block+1)
 	defer t.release()
 	size := r.loops.Acc.Size()
@@ -135,14 +142,14 @@ func (r *reduction) folds(lo, hi int) {
 		n := min(batch, hi-lo)
 		accs := s.Buffer(1).Ptr()
 		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense() || r.halfLines()) {
-			r.lines(lo, n, accs, s.Buffer(0).Ptr())
+			r.lines(lo, n, accs, s.Buffer(0).Ptr(), e)
 			r.finish(lo, n, accs, s.Buffer(2))
 			continue
 		}
 		r.loops.Init(n, accs, r.scalars)
 		for i := range n {
 			x, _ := r.kept.offsets(lo + i)
-			r.fold(&t, unsafe.Add(accs, i*size), r.at(x), 0, r.count, s.Buffer(0))
+			r.fold(&t, unsafe.Add(accs, i*size), x, 0, r.count, s.Buffer(0), e)
 		}
 		r.finish(lo, n, accs, s.Buffer(2))
 	}
@@ -169,18 +176,24 @@ func (r *reduction) room() int { return tile.Size * ir.Complex128.Size() / r.com
 
 // lines folds the elements of n results from kept position lo on, in place or else
 // from a buffer.
-func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
+func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer, e *elements) {
 	last, extent, step := len(r.kept.shape)-1, 1, 0
 	if last >= 0 {
 		extent, step = r.kept.shape[last], r.kept.steps[last]*r.x.DType.Size()
 	}
 	for done := 0; done < n; {
 		x, _ := r.kept.offsets(lo + done)
-		line := r.at(x)
 		m := min(n-done, extent-(lo+done)%extent)
 		for i, some := 0, 0; i < m; i += some {
 			some = min(m-i, max(1, group/r.count))
-			acc, from := unsafe.Add(accs, (done+i)*r.loops.Acc.Size()), unsafe.Add(line, i*step)
+			acc := unsafe.Add(accs, (done+i)*r.loops.Acc.Size())
+			if e != nil {
+				some = min(some, r.room()/r.count)
+				e.compute(x+i*r.count, some*r.count, buf)
+				r.loops.Lines(some, r.count, r.count*r.compute.Size(), acc, buf, r.scalars)
+				continue
+			}
+			from := unsafe.Add(r.at(x), i*step)
 			switch {
 			case r.inPlace:
 				r.loops.Lines(some, r.count, step, acc, from, r.scalars)
@@ -196,20 +209,20 @@ func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer) {
 	}
 }
 
-// fold folds the reduced positions [lo, hi) of the elements at base into *acc,
-// which holds the identity.
-func (r *reduction) fold(t *tree, acc, base unsafe.Pointer, lo, hi int, buf *tile.Buffer) {
+// fold folds the reduced positions [lo, hi) of the elements from x on into *acc, which holds
+// the identity.
+func (r *reduction) fold(t *tree, acc unsafe.Pointer, x, lo, hi int, buf *tile.Buffer, e *elements) {
 	if hi-lo <= block {
 		if lo < hi {
 			n := hi - lo
-			r.loops.Fold(n, acc, r.reduced.LoadFrom(base, lo, n, buf), r.scalars)
+			r.loops.Fold(n, acc, r.some(x, lo, n, buf, e), r.scalars)
 		}
 		return
 	}
 	for lo < hi {
 		top := t.top()
 		if n := (hi - lo) / block; n > 0 {
-			if n = r.blocks(t.fits(n), top, unsafe.Add(base, lo*r.x.DType.Size()), buf); n > 0 {
+			if n = r.blocks(t.fits(n), top, x, lo, buf, e); n > 0 {
 				t.push(n)
 				lo += n * block
 				continue
@@ -217,27 +230,47 @@ func (r *reduction) fold(t *tree, acc, base unsafe.Pointer, lo, hi int, buf *til
 		}
 		n := min(block, hi-lo)
 		r.loops.Init(1, top, r.scalars)
-		r.loops.Fold(n, top, r.reduced.LoadFrom(base, lo, n, buf), r.scalars)
+		r.loops.Fold(n, top, r.some(x, lo, n, buf, e), r.scalars)
 		t.push(1)
 		lo += n
 	}
 	convert.Copy(r.loops.Acc.Size())(1, acc, 1, t.root(), 1)
 }
 
+// some returns the elements at the reduced positions [lo, lo+n) of those from x on, at most
+// as many as a block has.
+func (r *reduction) some(x, lo, n int, buf *tile.Buffer, e *elements) unsafe.Pointer {
+	if e == nil {
+		return r.reduced.LoadFrom(r.at(x), lo, n, buf)
+	}
+	e.reduced(r, x, lo, n, buf.Ptr())
+	return buf.Ptr()
+}
+
 // blocks sets *acc to the fold of as many of n blocks as can be folded at once, a power
-// of two of those at x, and returns how many these are; 0 where blocks are folded one
-// by one.
-func (r *reduction) blocks(n int, acc, x unsafe.Pointer, buf *tile.Buffer) int {
+// of two of those at the reduced positions from lo on, and returns how many these are; 0
+// where blocks are folded one by one.
+func (r *reduction) blocks(n int, acc unsafe.Pointer, x, lo int, buf *tile.Buffer, e *elements) int {
+	switch {
+	case e != nil && r.loops.Blocks == nil:
+		return 0
+	case e != nil:
+		n = min(n, r.room()/block)
+		e.reduced(r, x, lo, n*block, buf.Ptr())
+		r.loops.Blocks(n, acc, buf.Ptr(), r.scalars)
+		return n
+	}
+	from := unsafe.Add(r.at(x), lo*r.x.DType.Size())
 	switch {
 	case r.half != nil:
-		r.half.Blocks(n, acc, x)
+		r.half.Blocks(n, acc, from)
 	case r.loops.Blocks == nil:
 		return 0
 	case r.inPlace:
-		r.loops.Blocks(n, acc, x, r.scalars)
+		r.loops.Blocks(n, acc, from, r.scalars)
 	case r.unconverted():
 		n = min(n, r.room()/block)
-		r.load(n*block, buf.Ptr(), 1, x, 1)
+		r.load(n*block, buf.Ptr(), 1, from, 1)
 		r.loops.Blocks(n, acc, buf.Ptr(), r.scalars)
 	default:
 		return 0
@@ -272,6 +305,8 @@ func (r *reduction) foldGroups(groups int) {
 func (r *reduction) someGroups(lo, hi int) {
 	s := tile.Borrow(1)
 	defer s.Return()
+	e := r.elements()
+	defer e.release()
 	t := newTree(r.loops, r.scalars, 1, group/block)
 	defer t.release()
 	for i := lo; i < hi; i++ {
@@ -279,7 +314,7 @@ func (r *reduction) someGroups(lo, hi int) {
 		from := i % r.parts * group
 		acc := unsafe.Add(r.accs.Ptr(), i*r.loops.Acc.Size())
 		r.loops.Init(1, acc, r.scalars)
-		r.fold(&t, acc, r.at(x), from, min(from+group, r.count), s.Buffer(0))
+		r.fold(&t, acc, x, from, min(from+group, r.count), s.Buffer(0), e)
 	}
 }
 

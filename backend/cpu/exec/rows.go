@@ -50,7 +50,7 @@ func (r *reduction) runRows(a int) {
 	r.rest.except(&r.kept, a)
 	r.extent, r.step, r.outStep = r.kept.shape[a], r.kept.steps[a], r.kept.outs[a]
 	r.tiles = (r.extent + rowColumns - 1) / rowColumns
-	r.direct = r.x.DType == r.compute && r.step == 1
+	r.direct = r.from == nil && r.x.DType == r.compute && r.step == 1
 	if r.block = block; r.extent >= rowColumns {
 		r.block = wideBlock
 	}
@@ -74,13 +74,15 @@ func (r *reduction) runRows(a int) {
 func (r *reduction) rows(lo, hi int) {
 	s := tile.Borrow(2)
 	defer s.Return()
+	e := r.elements()
+	defer e.release()
 	t := newTree(r.loops, r.scalars, min(r.most*rowColumns, r.extent), r.count/r.block+1)
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
 		some = r.together(lo, hi)
 		n, x, out := r.unit(lo, some)
 		t.width = n
-		r.put(n, out, r.outStep, r.foldRows(&t, n, x, 0, r.count, s.Buffer(0)), s.Buffer(1))
+		r.put(n, out, r.outStep, r.foldRows(&t, n, x, 0, r.count, s.Buffer(0), e), s.Buffer(1))
 	}
 }
 
@@ -99,17 +101,17 @@ func (r *reduction) unit(i, some int) (n, x, out int) {
 
 // foldRows folds rows [lo, hi) of the n columns that start x elements into x and
 // returns their accumulators, which the tree owns.
-func (r *reduction) foldRows(t *tree, n, x, lo, hi int, buf *tile.Buffer) unsafe.Pointer {
+func (r *reduction) foldRows(t *tree, n, x, lo, hi int, buf *tile.Buffer, e *elements) unsafe.Pointer {
 	for ; lo < hi; lo += r.block {
 		acc, end := t.top(), min(lo+r.block, hi)
 		r.loops.Init(n, acc, r.scalars)
 		switch {
 		case r.loops.Grid != nil && !r.direct:
-			r.foldLoaded(n, x, lo, end, acc, buf)
+			r.foldLoaded(n, x, lo, end, acc, buf, e)
 		case r.loops.Grid != nil && len(r.folded.shape) == 1:
 			r.foldGrid(n, x, lo, end, acc)
 		default:
-			r.foldEach(n, x, lo, end, acc, buf)
+			r.foldEach(n, x, lo, end, acc, buf, e)
 		}
 		t.push(1)
 	}
@@ -128,25 +130,37 @@ func (r *reduction) foldGrid(n, x, lo, hi int, acc unsafe.Pointer) {
 func tallOf(bytes int) int { return max(tallRows, tallBytes/bytes) }
 
 // foldLoaded folds rows from a buffer, some at a time.
-func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer) {
+func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer, e *elements) {
 	size, tall := n*r.compute.Size(), r.room()/n
 	for ; lo < hi; lo += tall {
 		rows := min(tall, hi-lo)
-		for i := range rows {
+		whole := e != nil && len(r.folded.shape) == 1 && r.folded.steps[0] == n
+		if whole { // rows follow one another
+			e.compute(x+lo*n, rows*n, buf.Ptr())
+		}
+		for i := 0; i < rows && !whole; i++ {
 			off, _ := r.folded.offsets(lo + i)
+			if e != nil {
+				e.compute(x+off, n, unsafe.Add(buf.Ptr(), i*size))
+				continue
+			}
 			r.load(n, unsafe.Add(buf.Ptr(), i*size), 1, r.at(x+off), r.step)
 		}
 		r.loops.Grid(rows, n, size, acc, buf.Ptr(), r.scalars)
 	}
 }
 
-func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer) {
+func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer, e *elements) {
 	for ; lo < hi; lo++ {
 		off, _ := r.folded.offsets(lo)
-		from := r.at(x + off)
-		if !r.direct {
-			r.load(n, buf.Ptr(), 1, from, r.step)
-			from = buf.Ptr()
+		from := buf.Ptr()
+		switch {
+		case e != nil:
+			e.compute(x+off, n, from)
+		case r.direct:
+			from = r.at(x + off)
+		default:
+			r.load(n, from, 1, r.at(x+off), r.step)
 		}
 		r.loops.Rows(n, acc, from, r.scalars)
 	}
@@ -182,6 +196,8 @@ func (r *reduction) someRowGroups(lo, hi int) {
 	size := r.loops.Acc.Size()
 	s := tile.Borrow(1)
 	defer s.Return()
+	e := r.elements()
+	defer e.release()
 	t := newTree(r.loops, r.scalars, min(tile.Size, r.extent), r.span/r.block)
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
@@ -189,7 +205,7 @@ func (r *reduction) someRowGroups(lo, hi int) {
 		some = r.together(u, min(r.parts, u+hi-lo))
 		n, x, _ := r.unit(u, some)
 		t.width = n
-		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.count), s.Buffer(0))
+		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.count), s.Buffer(0), e)
 		convert.Copy(size)(n, unsafe.Add(r.accs.Ptr(), lo*rowColumns*size), 1, acc, 1)
 	}
 }

@@ -82,3 +82,11 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool {
 	return opaque.TakesProduct(p, c) || fused.Takes(p, c)
 }
+
+// FuseFold has nothing: no device takes folds.
+func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {
+	return ir.Code{}, fmt.Errorf("cuda:%d: folds of %s are launched by themselves", dev, f.Of.Op.Name)
+}
+
+// TakesFold reports that reductions are launched by themselves.
+func (d *Driver) TakesFold(dev int, c *ir.Call) bool { return false }

@@ -1,0 +1,160 @@
+package exec
+
+import (
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// shortestRun is how many elements a source computes at a time at least, for the calls not
+// to count.
+const shortestRun = 32
+
+// A source computes the elements of a reduction's operand, a piece at a time, where they are
+// folded next. Every element is asked for once.
+type source struct {
+	loop    vector.Func
+	scalars []ir.Scalar
+	args    []tile.Operand // the results, then the operands
+	results int
+	folded  int          // the result that is folded
+	stored  bool         // which is written to memory, too
+	alone   bool         // which is computed where it is folded
+	load    convert.Func // it to the dtype that is folded in
+	size    int          // bytes of an element of that
+	row     int          // pieces stop at multiples of row; 0: they need not
+	run     int          // elements of a piece, at most
+}
+
+// An elements is what one goroutine computes elements with.
+type elements struct {
+	*source
+	s *tile.Scratch
+}
+
+// FoldsComputed reports whether RunComputed takes a reduction: elements that are folded, or
+// that belong to neighbouring results, follow one another in runs that are worth it.
+func FoldsComputed(c *ir.Call) bool {
+	k := codes.Of(c.Kernel)
+	if c.Op.Kind != ir.Reduction || k.fold == nil || k.parts.start != nil || len(c.In) != 1 || len(c.Out) != 1 || !c.In[0].IsContiguous() {
+		return false
+	}
+	var kept, folded axes
+	split(c, &kept, &folded)
+	if kept.n == 0 || folded.n == 0 {
+		return false
+	}
+	if a := rowAxis(&kept, &folded); a >= 0 {
+		return kept.steps[a] == 1 && kept.shape[a] >= shortestRun
+	}
+	last := len(folded.shape) - 1
+	return last >= 0 && folded.steps[last] == 1 && folded.shape[last] >= shortestRun
+}
+
+// RunComputed computes c, a reduction of one of the results of an element-wise call over as
+// many elements in the same order, which need not have memory. It gives what the calls give
+// one after the other, to the bit.
+func RunComputed(c, before *ir.Call, folded int) error {
+	code := codes.Of(before.Kernel)
+	if code.loop == nil {
+		return unsupported(before)
+	}
+	f := &source{loop: code.loop, scalars: before.Scalars, results: len(before.Out), folded: folded, stored: before.Out[folded].Ptr != nil, run: tile.Size}
+	f.args = make([]tile.Operand, len(before.Out)+len(before.In))
+	for i, v := range before.Out {
+		f.args[i].Init(v, before.Kernel.Out[i].Compute)
+	}
+	for i, v := range before.In {
+		f.args[f.results+i].Init(v, before.Kernel.In[i].Compute)
+	}
+	from := before.Kernel.Out[folded].Compute
+	f.load, f.size, f.alone = convert.Between(c.Compute, from), c.Compute.Size(), from == c.Compute && !f.stored
+	direct := true
+	for i := range f.args {
+		a := &f.args[i]
+		direct = direct && (a.Direct() || i == folded)
+		if !a.Flat() && (f.row == 0 || a.Row() < f.row) {
+			f.row = a.Row()
+		}
+	}
+	if f.row != 0 && f.row < shortRow {
+		f.row, direct = 0, false
+	}
+	if direct && f.alone {
+		f.run = longRun
+	}
+	return reduce(c, f)
+}
+
+// elements returns what a goroutine computes elements with; nil where they are in memory.
+func (r *reduction) elements() *elements {
+	if r.from == nil {
+		return nil
+	}
+	return &elements{r.from, tile.Borrow(len(r.from.args))}
+}
+
+func (e *elements) release() {
+	if e != nil {
+		e.s.Return()
+	}
+}
+
+// reduced computes the elements at the reduced positions [lo, lo+n) of those from x on.
+func (e *elements) reduced(r *reduction, x, lo, n int, to unsafe.Pointer) {
+	if len(r.folded.shape) == 1 {
+		e.compute(x+lo, n, to)
+		return
+	}
+	row := r.folded.shape[len(r.folded.shape)-1]
+	for n > 0 {
+		m := min(n, row-lo%row)
+		off, _ := r.folded.offsets(lo)
+		e.compute(x+off, m, to)
+		to, lo, n = unsafe.Add(to, m*r.compute.Size()), lo+m, n-m
+	}
+}
+
+// compute sets *to to the n elements from position lo on, in the dtype that is folded in.
+func (e *elements) compute(lo, n int, to unsafe.Pointer) {
+	for n > 0 {
+		m := min(n, e.run)
+		if e.row != 0 {
+			m = min(m, e.row-lo%e.row)
+		}
+		e.piece(lo, m, to)
+		to, lo, n = unsafe.Add(to, m*e.size), lo+m, n-m
+	}
+}
+
+// piece is compute with one call of the loop. It is not inlined: the collector can stop a
+// goroutine where a function begins, and nowhere in assembly.
+//
+//go:noinline
+func (e *elements) piece(lo, n int, to unsafe.Pointer) {
+	p := e.s.Pointers(len(e.args))
+	for i := range p {
+		switch a, buf := &e.args[i], e.s.Buffer(i); {
+		case i == e.folded && e.alone:
+			p[i] = to
+		case i == e.folded && !e.stored:
+			p[i] = buf.Ptr()
+		case i < e.results:
+			p[i] = a.Target(lo, n, buf)
+		default:
+			p[i] = a.Load(lo, n, buf)
+		}
+	}
+	e.loop(n, p, e.scalars, int64(lo))
+	for i := range e.results {
+		if i != e.folded || e.stored {
+			e.args[i].Store(lo, n, p[i])
+		}
+	}
+	if !e.alone {
+		e.load(n, to, 1, p[e.folded], 1)
+	}
+}

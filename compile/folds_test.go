@@ -1,0 +1,106 @@
+package compile_test
+
+import (
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Functions of x[0], of x[1], which is of its shape, and of x[2], which is a row of both, that
+// end with a reduction along axes.
+var foldings = []struct {
+	name string
+	f    func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor
+}{
+	{"square error", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{x[0].Sub(x[1]).Square().Mean(axes...)}
+	}},
+	{"of a row", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{x[0].Mul(x[2]).Tanh().Sum(axes...)}
+	}},
+	{"stored, too", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		y := tensor.Where(x[0].Gt(x[1]), x[0], x[1].MulScalar(0.5))
+		return []tensor.Tensor{y.Sum(axes...), y}
+	}},
+	{"beside another", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		y := x[0].Exp()
+		return []tensor.Tensor{y.Mul(x[1]).Max(axes...), y}
+	}},
+	{"counted", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{x[0].Abs().Gt(x[1]).Sum(axes...)}
+	}},
+	{"over an operand", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		y := x[0].AddScalar(1)
+		y.AddInPlace(x[1])
+		return []tensor.Tensor{y.Min(axes...)}
+	}},
+}
+
+// TestFolds: reductions are one launch with the element-wise calls that make what they fold,
+// and give what they give one by one, to the bit, with any number of threads.
+func TestFolds(t *testing.T) { each(t, testFolds) }
+
+func testFolds(t *testing.T, dev device.Device) {
+	if dev.Kind == device.KindSim {
+		t.Skip("nothing is fused there")
+	}
+	for _, tt := range []struct {
+		shape []int
+		axes  []int
+		takes bool // the CPU makes one kernel of it
+	}{
+		{[]int{33, 77}, []int{0, 1}, true},
+		{[]int{300, 1024}, []int{0, 1}, true},
+		{[]int{700, 1000}, []int{0}, true},
+		{[]int{5000, 40}, []int{0}, true},
+		{[]int{3000, 3}, []int{0}, false},
+		{[]int{4, 6, 31, 33}, []int{0, 2, 3}, true},
+		{[]int{4, 6, 7, 64}, []int{0, 2}, true},
+		{[]int{3, 70000}, []int{1}, true},
+		{[]int{20, 5000}, []int{1}, true},
+	} {
+		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64} {
+			of := tensor.OfType(dtype)
+			x := []tensor.Tensor{tensor.Randn(tt.shape, of), tensor.Randn(tt.shape, of), tensor.Randn(tt.shape[len(tt.shape)-1:], of)}
+			for _, layout := range []string{"dense", "rows apart"} {
+				if layout == "rows apart" {
+					wide := append([]int(nil), tt.shape...)
+					wide[len(wide)-1] += 3
+					x[1] = tensor.Randn(wide, of).Narrow(-1, 2, wide[len(wide)-1]-3)
+				}
+				for _, c := range foldings {
+					t.Run(fmt.Sprint(c.name, tt.shape, tt.axes, dtype, layout), func(t *testing.T) {
+						f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+							list := c.f([]tensor.Option{tensor.Dim(tt.axes...)}, x...)
+							return list, list[0].Err()
+						}
+						testFolding(t, dev, f, x, tt.takes)
+					})
+				}
+			}
+		}
+	}
+}
+
+func testFolding(t *testing.T, dev device.Device, f func(x ...tensor.Tensor) ([]tensor.Tensor, error), x []tensor.Tensor, takes bool) {
+	fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
+	defer fused.Close()
+	defer apart.Close()
+	want, err := apart.Call(x...)
+	must(t, err)
+	for _, threads := range []int{runtime.GOMAXPROCS(0), 1} {
+		func() {
+			defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(threads))
+			got, err := fused.Call(x...)
+			must(t, err)
+			sameBits(t, got, want, fused.Program())
+		}()
+	}
+	if s := fused.Stats(); dev.Kind == device.KindCPU && takes && s.Steps != 1 {
+		t.Errorf("%d launches, want 1\n%s\n%s", s.Steps, fused.Program(), fused.Explain())
+	}
+}
