@@ -1,8 +1,9 @@
 // Package fusion makes one kernel of several calls of a program: of those that are
-// element-wise, and of folds of rows with what comes before and after. It decides which calls
+// element-wise, of folds of rows with what comes before and after, and of other reductions with
+// what comes before. It decides which calls
 // become one, in which order a program then runs, and what is computed: typed graphs,
 // composed of the calls' own, so that results are theirs to the bit. It knows nothing of
-// devices; a backend makes code of a Region, or of Rows.
+// devices; a backend makes code of a Region, of Rows, of a Product or of a Fold.
 package fusion
 
 import (
