@@ -4,8 +4,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -65,7 +63,7 @@ func TestDirect(t *testing.T) {
 					must(t, err)
 					want, err := apart.Call(x...)
 					must(t, err)
-					if d := cmp.Diff(values(t, want), values(t, got), alike(dev)); d != "" {
+					if d := diff(values(t, want), values(t, got), alike(dev)); d != "" {
 						t.Fatalf("%s\n%s", d, f.Program())
 					}
 				}

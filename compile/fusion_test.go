@@ -6,8 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -51,7 +49,7 @@ func testChain(t *testing.T, dev device.Device) {
 		must(t, err)
 		want, err := chain(x...)
 		must(t, err)
-		if d := cmp.Diff(values(t, want), values(t, got)); d != "" {
+		if d := diff(values(t, want), values(t, got)); d != "" {
 			t.Errorf("%v: %s", shapes, d)
 		}
 		explained := f.Explain()

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -145,7 +143,7 @@ func compare(t *testing.T, dev device.Device, code []byte, x []tensor.Tensor, ca
 			g, err := got[i].Bytes()
 			must(t, err)
 			if dev.Kind == device.KindCUDA {
-				if d := cmp.Diff(values(t, want[i]), values(t, got[i]), alike(dev)); d != "" {
+				if d := diff(values(t, want[i]), values(t, got[i]), alike(dev)); d != "" {
 					t.Errorf("result %d: %s\n%s", i, d, f.Program())
 				}
 			} else if !bytes.Equal(g, w) {

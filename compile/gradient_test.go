@@ -131,7 +131,7 @@ func TestGradientsInside(t *testing.T) {
 			must(t, err)
 			got, err := f.Call(x, y)
 			must(t, err)
-			if d := cmp.Diff(values(t, want), values(t, got), alike(dev)); d != "" {
+			if d := diff(values(t, want), values(t, got), alike(dev)); d != "" {
 				t.Errorf("call %d: %s", i, d)
 			}
 		}

@@ -3,8 +3,6 @@ package compile_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -58,8 +56,8 @@ func testHoisted(t *testing.T, dev device.Device) {
 				got, err := compiled.Call(x)
 				must(t, err)
 				if want := c.f(x); c.same {
-					if diff := cmp.Diff(values(t, want), values(t, got), alike(dev)); diff != "" {
-						t.Errorf("%s: eager and compiled differ (-want +got):\n%s", c.name, diff)
+					if d := diff(values(t, want), values(t, got), alike(dev)); d != "" {
+						t.Errorf("%s: eager and compiled differ (-want +got):\n%s", c.name, d)
 					}
 				}
 			}

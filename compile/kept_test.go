@@ -3,8 +3,6 @@ package compile_test
 import (
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -48,8 +46,8 @@ func testKept(t *testing.T, dev device.Device) {
 			x, before := tensor.Randn(c.x), w.Clone()
 			got, err := compiled.Call(x)
 			must(t, err)
-			if diff := cmp.Diff(values(t, c.of(x, before)), values(t, got), alike(dev)); diff != "" {
-				t.Fatalf("%s, run %d: eager and compiled differ (-want +got):\n%s", c.name, i, diff)
+			if d := diff(values(t, c.of(x, before)), values(t, got), alike(dev)); d != "" {
+				t.Fatalf("%s, run %d: eager and compiled differ (-want +got):\n%s", c.name, i, d)
 			}
 		}
 		compiled.Close()

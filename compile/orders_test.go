@@ -142,7 +142,7 @@ func higher(t *testing.T, dev device.Device, order int, f, compiled many) {
 			if k >= len(want)-2*(order-1) {
 				how = finely
 			}
-			if d := cmp.Diff(doubles(t, want[k]), doubles(t, got[k]), how); d != "" {
+			if d := diff(doubles(t, want[k]), doubles(t, got[k]), how); d != "" {
 				t.Errorf("order %d, run %d, value %d: %s", order, i, k, d)
 			}
 		}

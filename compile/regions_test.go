@@ -5,8 +5,6 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -54,7 +52,7 @@ func TestRegionsInOrder(t *testing.T) {
 				defer step.Close()
 				got, err := step.Call(x)
 				must(t, err)
-				if d := cmp.Diff(values(t, want), values(t, got), alike(dev)); d != "" {
+				if d := diff(values(t, want), values(t, got), alike(dev)); d != "" {
 					t.Error(d)
 				}
 			})
