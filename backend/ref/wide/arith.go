@@ -1,6 +1,9 @@
 package wide
 
-import "math/big"
+import (
+	"cmp"
+	"math/big"
+)
 
 // Neg returns -x.
 func (x Float) Neg() Float { return x.copySign(!x.Signbit()) }
@@ -10,7 +13,13 @@ func (x Float) Add(y Float) Float {
 	if x.nan || y.nan || x.IsInf() && y.IsInf() && x.Signbit() != y.Signbit() {
 		return NaN()
 	}
-	return rounded(add(x.big(), y.big()))
+	switch {
+	case x.inf:
+		return x
+	case y.inf:
+		return y
+	}
+	return sum(x, y)
 }
 
 // Sub returns x - y.
@@ -26,7 +35,10 @@ func (x Float) Mul(y Float) Float {
 	if x.nan || y.nan || x.IsInf() && y.IsZero() || x.IsZero() && y.IsInf() {
 		return NaN()
 	}
-	return rounded(mul(x.big(), y.big()))
+	if x.inf || y.inf {
+		return Inf(x.neg != y.neg)
+	}
+	return product(x, y)
 }
 
 // Quo returns x / y. A finite number divided by zero is infinite.
@@ -34,7 +46,13 @@ func (x Float) Quo(y Float) Float {
 	if x.nan || y.nan || x.IsInf() && y.IsInf() || x.IsZero() && y.IsZero() {
 		return NaN()
 	}
-	return rounded(quo(x.big(), y.big()))
+	switch {
+	case x.inf || y.IsZero():
+		return Inf(x.neg != y.neg)
+	case y.inf || x.IsZero():
+		return signedZero(x.neg != y.neg)
+	}
+	return quotient(x, y)
 }
 
 // Cmp returns -1, 0 or 1 as x is less than, equal to or greater than y. Zeros
@@ -43,7 +61,31 @@ func (x Float) Cmp(y Float) (order int, ordered bool) {
 	if x.nan || y.nan {
 		return 0, false
 	}
-	return x.big().Cmp(y.big()), true
+	switch {
+	case x.inf || y.inf:
+		return cmp.Compare(x.ifInf(), y.ifInf()), true
+	case x.neg != y.neg && (!x.IsZero() || !y.IsZero()):
+		order = 1
+	case x.neg != y.neg:
+		return 0, true
+	default:
+		order = magnitudes(x, y)
+	}
+	if x.neg {
+		order = -order
+	}
+	return order, true
+}
+
+// ifInf returns the sign of an infinity, 0 for a finite number.
+func (x Float) ifInf() int {
+	switch {
+	case !x.inf:
+		return 0
+	case x.neg:
+		return -1
+	}
+	return 1
 }
 
 // Less reports whether x < y; false when either is NaN.
@@ -103,7 +145,7 @@ func sign(x Float) Float {
 	if x.nan || x.IsZero() {
 		return x
 	}
-	return FromInt64(int64(x.big().Sign()))
+	return FromInt64(1).copySign(x.neg)
 }
 
 func copysign(x, y Float) Float { return x.copySign(y.Signbit()) }

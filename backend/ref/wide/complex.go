@@ -24,7 +24,7 @@ var ComplexFuncs = map[string]func(args ...Complex) Complex{
 	"log": complexUnary(complexLog), "log1p": complexUnary(complexLog1p),
 	"log2":    complexUnary(func(z Complex) Complex { return complexLog(z).over(ln2()) }),
 	"log10":   complexUnary(func(z Complex) Complex { return complexLog(z).over(ln10()) }),
-	"sigmoid": complexUnary(complexSigmoid), "pow": complexPow,
+	"sigmoid": complexUnary(complexSigmoid), "pow": complexBinary(complexPow),
 
 	"sinh": complexUnary(complexSinh), "cosh": complexUnary(complexCosh), "tanh": complexUnary(complexTanh),
 	"sin": complexUnary(func(z Complex) Complex { return complexSinh(z.timesI()).overI() }),
@@ -38,7 +38,13 @@ var ComplexFuncs = map[string]func(args ...Complex) Complex{
 }
 
 func complexUnary(f func(Complex) Complex) func(...Complex) Complex {
-	return func(args ...Complex) Complex { return f(args[0]) }
+	g := remember(f)
+	return func(args ...Complex) Complex { return g(args[0]) }
+}
+
+func complexBinary(f func(x, y Complex) Complex) func(...Complex) Complex {
+	g := remember(func(args [2]Complex) Complex { return f(args[0], args[1]) })
+	return func(args ...Complex) Complex { return g([2]Complex(args[:2])) }
 }
 
 func (z Complex) timesI() Complex { return Complex{z.Im.Neg(), z.Re} }
@@ -128,8 +134,7 @@ func complexSigmoid(z Complex) Complex {
 }
 
 // complexPow returns a^b, 1 for b of 0.
-func complexPow(args ...Complex) Complex {
-	a, b := args[0], args[1]
+func complexPow(a, b Complex) Complex {
 	if b.Re.IsZero() && b.Im.IsZero() {
 		return Complex{Re: FromInt64(1)}
 	}
