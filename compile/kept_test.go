@@ -13,26 +13,26 @@ import (
 func TestKept(t *testing.T) { each(t, testKept) }
 
 func testKept(t *testing.T, dev device.Device) {
-	side := 20
+	n, side := 4, 20
 	if dev.Kind != device.KindCPU {
-		side = 5 // Other devices keep no forms, and simulated ones are slow.
+		n, side = 1, 5 // Other devices keep no forms, and simulated ones are slow.
 	}
 	for _, c := range []struct {
 		name      string
 		x, weight []int
 		of        func(x, w tensor.Tensor) tensor.Tensor
 	}{
-		{"product", []int{64, 96}, []int{96, 160}, func(x, w tensor.Tensor) tensor.Tensor { return x.MatMul(w) }},
-		{"transposed", []int{64, 96}, []int{160, 96}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Linear(x, w).ReLU() }},
-		{"a part", []int{64, 96}, []int{160, 192}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Linear(x, w.Narrow(1, 96, 96)) }},
-		{"written by the function", []int{64, 96}, []int{96, 160}, func(x, w tensor.Tensor) tensor.Tensor {
+		{"product", []int{16 * n, 24 * n}, []int{24 * n, 40 * n}, func(x, w tensor.Tensor) tensor.Tensor { return x.MatMul(w) }},
+		{"transposed", []int{16 * n, 24 * n}, []int{40 * n, 24 * n}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Linear(x, w).ReLU() }},
+		{"a part", []int{16 * n, 24 * n}, []int{40 * n, 48 * n}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Linear(x, w.Narrow(1, 24*n, 24*n)) }},
+		{"written by the function", []int{16 * n, 24 * n}, []int{24 * n, 40 * n}, func(x, w tensor.Tensor) tensor.Tensor {
 			y := x.MatMul(w)
 			_ = w.MulScalarInPlace(0.5)
 			return y.Add(x.MatMul(w))
 		}},
-		{"convolution", []int{1, 24, side, side}, []int{40, 24, 3, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv2d(x, w, tensor.Padding(1)) }},
-		{"convolution of several images", []int{3, 24, side, side}, []int{40, 12, 3, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv2d(x, w, tensor.Groups(2)) }},
-		{"few windows each", []int{40, 24, 4}, []int{40, 24, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv1d(x, w, tensor.Padding(1)) }},
+		{"convolution", []int{1, 6 * n, side, side}, []int{10 * n, 6 * n, 3, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv2d(x, w, tensor.Padding(1)) }},
+		{"convolution of several images", []int{3, 6 * n, side, side}, []int{10 * n, 3 * n, 3, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv2d(x, w, tensor.Groups(2)) }},
+		{"few windows each", []int{10 * n, 6 * n, 4}, []int{10 * n, 6 * n, 3}, func(x, w tensor.Tensor) tensor.Tensor { return tensor.Conv1d(x, w, tensor.Padding(1)) }},
 	} {
 		w := tensor.Randn(c.weight)
 		compiled := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {

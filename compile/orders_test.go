@@ -99,11 +99,15 @@ func derivatives(f many, order int, x ...tensor.Tensor) (list []tensor.Tensor, e
 func TestHigher(t *testing.T) {
 	core.Poison.Store(true)
 	defer core.Poison.Store(false)
+	orders := []int{1, 2, 3, 4}
+	if testing.Short() {
+		orders = []int{2}
+	}
 	for name, f := range differentiable {
 		for _, opts := range [][]compile.Option{nil, {compile.Recompute()}, {compile.Unfused()}} {
 			t.Run(fmt.Sprint(name, len(opts)), func(t *testing.T) {
 				each(t, func(t *testing.T, dev device.Device) {
-					for order := 1; order <= 4; order++ {
+					for _, order := range orders {
 						compiled := compile.Func(f, opts...)
 						higher(t, dev, order, f, compiled.Call)
 						if s := compiled.Stats(); s.Traces != 1 {
@@ -159,7 +163,11 @@ func doubles(t testing.TB, x tensor.Tensor) []float64 {
 
 // TestHigherRandomly: random programs, too.
 func TestHigherRandomly(t *testing.T) {
-	for i := range 25 {
+	programs := 25
+	if testing.Short() {
+		programs = 5
+	}
+	for i := range programs {
 		code := make([]byte, 24)
 		for k := range code {
 			code[k] = byte(i*131 + k*k*17 + k*i*7 + 3)

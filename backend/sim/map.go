@@ -23,13 +23,11 @@ type reservation struct {
 	mapped  int         // of them
 }
 
-type unitState uint8
-
-const (
-	unitBare  unitState = iota // no memory
-	unitNew                    // memory that nobody has used
-	unitDirty                  // memory that was filled with garbage
-)
+// A unitState says whether a unit has memory, and which parts of it were filled with garbage.
+type unitState struct {
+	mapped bool
+	filled [device.MapUnit / part]bool
+}
 
 // CanMap reports that every device maps memory on demand.
 func (d *Driver) CanMap(dev int) bool {
@@ -128,20 +126,19 @@ func (m *memory) remap(addr uint64, bytes, page int64, on bool) error {
 		return fmt.Errorf("%d bytes at %#x in pages of %d: want whole pages, multiples of %d", bytes, addr, page, device.MapUnit)
 	}
 	units := b.parts.units[off/device.MapUnit : (off+bytes)/device.MapUnit]
-	if slices.ContainsFunc(units, func(u unitState) bool { return (u != unitBare) == on }) {
+	if slices.ContainsFunc(units, func(u unitState) bool { return u.mapped == on }) {
 		return fmt.Errorf("of %d bytes at %#x, some are mapped already, or not to be unmapped", bytes, addr)
 	}
 	if on && bytes > m.capacity-m.used {
 		return fmt.Errorf("%w: %d bytes were asked for, and %d of %d are free", device.ErrOutOfMemory, bytes, m.capacity-m.used, m.capacity)
 	}
-	state, sign := unitBare, -1
-	if on {
-		state, sign = unitNew, 1
-	} else {
+	sign := 1
+	if !on {
+		sign = -1
 		forgetHost(b.parts.host[off : off+bytes])
 	}
 	for i := range units {
-		units[i] = state
+		units[i] = unitState{mapped: on}
 	}
 	b.parts.mapped += sign * len(units)
 	m.used += int64(sign) * bytes
@@ -151,14 +148,12 @@ func (m *memory) remap(addr uint64, bytes, page int64, on bool) error {
 // at returns where n bytes at off are in host memory, if all of them are mapped. The
 // caller holds the memory's lock.
 func (r *reservation) at(off, n int64) (unsafe.Pointer, error) {
-	for u := off / device.MapUnit; u*device.MapUnit < off+max(n, 1); u++ {
-		switch r.units[u] {
-		case unitBare:
-			return nil, fmt.Errorf("byte %d of reserved addresses has no memory", max(off, u*device.MapUnit))
-		case unitNew:
-			r.units[u] = unitDirty
-			fillGarbage(r.host[u*device.MapUnit : (u+1)*device.MapUnit])
+	for p := off / part; p*part < off+max(n, 1); p++ {
+		u := &r.units[p*part/device.MapUnit]
+		if !u.mapped {
+			return nil, fmt.Errorf("byte %d of reserved addresses has no memory", max(off, p*part))
 		}
+		fillPart(r.host, p, &u.filled[p%int64(len(u.filled))])
 	}
 	return unsafe.Pointer(&r.host[off]), nil
 }
@@ -167,6 +162,18 @@ func fillGarbage(data []byte) {
 	data[0] = garbage
 	for n := 1; n < len(data); n *= 2 {
 		copy(data[n:], data[:n])
+	}
+}
+
+// part is how many bytes are filled with garbage at once, when the first of them is used: most
+// of what an allocator holds is not.
+const part = 32 << 10
+
+// fillPart fills a part of data unless it was.
+func fillPart(data []byte, i int64, filled *bool) {
+	if !*filled {
+		*filled = true
+		fillGarbage(data[i*part : min((i+1)*part, int64(len(data)))])
 	}
 }
 

@@ -39,10 +39,11 @@ type memory struct {
 type block struct {
 	addr  uint64
 	bytes int64
-	once  sync.Once
-	data  []uint64
 	parts *reservation // nil: all of it is memory
 
+	mu      sync.Mutex // guards what follows
+	data    []uint64
+	filled  []bool       // by part: it holds garbage, or what was written since
 	segment *shm.Segment // that the bytes are in; nil: they are this process's alone
 }
 
@@ -123,16 +124,25 @@ func (m *memory) at(addr uint64, n int64) (unsafe.Pointer, error) {
 	if off := int64(addr - b.addr); n > b.bytes-off {
 		return nil, fmt.Errorf("%d bytes at address %#x reach past the end of an allocation of %d bytes at %#x", n, addr, b.bytes, b.addr)
 	}
-	return unsafe.Add(b.base(), addr-b.addr), nil
+	return b.at(int64(addr-b.addr), n), nil
 }
 
-// base returns the block's memory, 8-byte aligned.
-func (b *block) base() unsafe.Pointer {
-	b.once.Do(func() {
-		b.data = make([]uint64, (b.bytes+7)/8)
-		fillGarbage(unsafe.Slice((*byte)(unsafe.Pointer(&b.data[0])), 8*len(b.data)))
-	})
-	return unsafe.Pointer(&b.data[0])
+// at returns where n bytes at off, which the block has, are in host memory. The first is 8-byte
+// aligned.
+func (b *block) at(off, n int64) unsafe.Pointer {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.data == nil {
+		b.data, b.filled = make([]uint64, (b.bytes+7)/8), make([]bool, (b.bytes+part-1)/part)
+	}
+	first := unsafe.Pointer(&b.data[0])
+	if b.segment == nil {
+		all := unsafe.Slice((*byte)(first), 8*len(b.data))
+		for i := off / part; i*part < off+n; i++ {
+			fillPart(all, i, &b.filled[i])
+		}
+	}
+	return unsafe.Add(first, off)
 }
 
 // at returns where n bytes of device memory at addr are in host memory. The

@@ -51,7 +51,9 @@ func (d *Driver) allocIn(dev int, bytes int64, s *shm.Segment) (device.Memory, e
 	mem.mu.Lock()
 	defer mem.mu.Unlock()
 	b := mem.blocks[mem.find(m.Addr)]
-	b.once.Do(func() { b.data, b.segment = unsafe.Slice((*uint64)(s.Data), 1), s })
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.data, b.segment = unsafe.Slice((*uint64)(s.Data), 1), s
 	return m, nil
 }
 

@@ -13,21 +13,25 @@ type geometry struct {
 }
 
 // products calls f with the places in out, x and weight of every product that a
-// convolution sums: out += x * weight. Where x is padding its place is nil.
+// convolution sums: out += x * weight. Where x is padding its place is nil. f must not keep them.
 func (g geometry) products(f func(out, x, weight []int)) {
 	inGroup, outGroup := g.weight[1], g.weight[0]/g.groups
+	taps := append([]int{inGroup}, g.weight[2:]...)
+	x, weight := make([]int, len(g.x)), make([]int, len(g.weight))
 	each(g.out, func(out []int) {
 		n, o := out[0], out[1]
-		taps := append([]int{inGroup}, g.weight[2:]...)
 		each(taps, func(tap []int) {
-			x := []int{n, o/outGroup*inGroup + tap[0]}
+			x[0], x[1] = n, o/outGroup*inGroup+tap[0]
 			for a, k := range tap[1:] {
-				x = append(x, out[2+a]*g.stride[a]-g.padding[a]+k*g.dilation[a])
+				x[2+a] = out[2+a]*g.stride[a] - g.padding[a] + k*g.dilation[a]
 			}
-			if !inside(g.x, x) {
-				x = nil
+			weight[0] = o
+			copy(weight[1:], tap)
+			if inside(g.x, x) {
+				f(out, x, weight)
+			} else {
+				f(out, nil, weight)
 			}
-			f(out, x, append([]int{o}, tap...))
 		})
 	})
 }

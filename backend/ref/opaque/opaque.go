@@ -48,19 +48,26 @@ func position(shape, coords []int) int {
 // each calls f with the coordinates of every element of shape in row-major
 // order. f must not keep the slice, and may change it.
 func each(shape []int, f func(coords []int)) {
+	at := make([]int, len(shape))
 	for i := range ir.NumElements(shape) {
-		f(coordinates(shape, i))
+		locate(at, shape, i)
+		f(at)
 	}
 }
 
 // coordinates returns the coordinates of row-major position i.
 func coordinates(shape []int, i int) []int {
 	at := make([]int, len(shape))
+	locate(at, shape, i)
+	return at
+}
+
+// locate sets at to the coordinates of row-major position i.
+func locate(at, shape []int, i int) {
 	for a := len(shape) - 1; a >= 0; a-- {
 		at[a] = i % shape[a]
 		i /= shape[a]
 	}
-	return at
 }
 
 // load decodes an operand as dtype.
