@@ -29,6 +29,7 @@ type Communicator struct {
 	driver  device.HostCaller
 	timeout time.Duration
 	made    atomic.Uint64 // collective calls so far
+	near    []neighbour   // does not change
 
 	mu     sync.Mutex
 	err    error // why the group is of no more use
@@ -57,14 +58,25 @@ func New(d device.Device, timeout time.Duration) (*Communicator, error) {
 		return nil, err
 	}
 	used.Store(true)
+	comm, err := l.duplicate()
+	if err != nil {
+		return nil, err
+	}
+	c := &Communicator{lib: l, comm: comm, rank: l.rank, size: l.size, device: d, driver: caller, timeout: timeout}
+	if err := c.meet(); err != nil {
+		return nil, err // the communicator is MPI's then
+	}
+	return c, nil
+}
+
+// duplicate makes a communicator of all processes.
+func (l *library) duplicate() (uintptr, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	c := dl.Get()
 	defer c.Free()
-	if err := l.call(c, fCommDup, commWorld, c.Addr(0)); err != nil {
-		return nil, err
-	}
-	return &Communicator{lib: l, comm: c.Words[0], rank: l.rank, size: l.size, device: d, driver: caller, timeout: timeout}, nil
+	err := l.call(c, fCommDup, commWorld, c.Addr(0))
+	return c.Words[0], err
 }
 
 // Rank returns the rank.
@@ -99,7 +111,8 @@ func (c *Communicator) Split(members []int, _ []byte) (collective.Communicator, 
 	if rank < 0 {
 		return nil, nil
 	}
-	return &Communicator{lib: c.lib, comm: f.Words[0], rank: rank, size: len(members), device: c.device, driver: c.driver, timeout: c.timeout}, nil
+	return &Communicator{lib: c.lib, comm: f.Words[0], rank: rank, size: len(members), device: c.device, driver: c.driver, timeout: c.timeout,
+		near: among(c.near, members)}, nil
 }
 
 // Err returns why the group is of no more use, or nil.
@@ -251,6 +264,7 @@ const (
 func (c *Communicator) wait(r *request) error {
 	began := time.Now()
 	pause := 10 * time.Microsecond
+	var others watch
 	for {
 		done, err := c.done(r)
 		if err == nil {
@@ -261,7 +275,9 @@ func (c *Communicator) wait(r *request) error {
 			r.frame.Free()
 			return nil
 		case err == nil && time.Since(began) > c.timeout:
-			err = fmt.Errorf("rank %d waited %v for the others: %w", c.Rank(), c.timeout, collective.ErrTimeout)
+			err = fmt.Errorf("rank %d waited %v for the others%s: %w", c.Rank(), c.timeout, others.gone(), collective.ErrTimeout)
+		case err == nil && pause == longest:
+			err = others.look(c.near)
 		}
 		if err != nil {
 			abandoned.Lock()
