@@ -18,6 +18,7 @@ import (
 // not change.
 type Bytes struct {
 	e      *engine // nil: there are no kernels
+	tiles  bool    // products of more rows than a few are of tiles
 	k, n   int
 	packed Packed // its elements are four terms; rows of int8 one after the other where there are no kernels
 	sums   []int32
@@ -54,7 +55,7 @@ func PackBytes(b Matrix, k, n int) *Bytes { return packBytesAt(simd.Active(), b,
 
 // packBytesAt is PackBytes at a level of instructions.
 func packBytesAt(level simd.Level, b Matrix, k, n int) *Bytes {
-	p := &Bytes{e: byteEngine(level), k: k, n: n, sums: make([]int32, n)}
+	p := &Bytes{e: byteEngine(level), tiles: level.TilesBytes(), k: k, n: n, sums: make([]int32, n)}
 	width, quads := 1, ceil(k, 4)
 	if p.e != nil {
 		width = p.e.columns()
@@ -115,6 +116,8 @@ func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, se
 		b.plain(m, a, row, c, bias)
 	case b.few(m) && (serial || m*b.n*b.packed.k <= b.e.share || runtime.GOMAXPROCS(0) == 1):
 		b.panels(m, a, row, c, bias, false)
+	case b.tiles && m > b.e.rows[oneEdge]:
+		b.onTiles(m, a, row, c, bias, serial)
 	default:
 		p := Product[int32]{M: m, N: b.n, K: b.packed.k, A: Matrix{a, row / 4, 1}, C: c, Packed: &b.packed, Stretch: byteQuads, Serial: serial}
 		if bias != nil {

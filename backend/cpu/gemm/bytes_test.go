@@ -1,6 +1,7 @@
 package gemm
 
 import (
+	"fmt"
 	"math/rand/v2"
 	"runtime"
 	"testing"
@@ -31,7 +32,7 @@ func bytesOf(rng *rand.Rand, n int) []uint8 {
 func TestMulBytes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		rng := rand.New(rand.NewPCG(7, 8))
-		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {1, 100, 520}, {4, 95, 64}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {1, 100, 520}, {4, 95, 64}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}, {33, 65, 192}, {40, 48, 60}, {300, 100, 2100}} {
 			m, n, k := s[0], s[1], s[2]
 			for _, layout := range []Matrix{{Row: n, Col: 1}, {Row: 1, Col: k}} {
 				data := bytesOf(rng, max(1, k*n))
@@ -83,6 +84,37 @@ func TestMulBytes(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestTilesBytes: tiles of bytes are used where the processor has them, at the highest level
+// alone.
+func TestTilesBytes(t *testing.T) {
+	var x [8]int8
+	for _, level := range simd.Levels() {
+		b := packBytesAt(min(level, simd.Available()), Matrix{unsafe.Pointer(&x[0]), 2, 1}, 4, 2)
+		if got, want := b.tiles, level == simd.AMX && level.TilesBytes() && simd.Available() == level; got != want {
+			t.Errorf("%s: tiles are used: %v, want %v", level, got, want)
+		}
+		if level < simd.AMX && level.TilesBytes() {
+			t.Errorf("%s has tiles of bytes", level)
+		}
+	}
+}
+
+func BenchmarkMulBytes(b *testing.B) {
+	for _, s := range [][3]int{{16, 768, 768}, {128, 1536, 384}, {128, 384, 1536}, {512, 512, 512}, {2048, 64, 576}, {1024, 1024, 1024}} {
+		m, n, k := s[0], s[1], s[2]
+		rng := rand.New(rand.NewPCG(1, 2))
+		y := bytesOf(rng, k*n)
+		p := PackBytes(Matrix{unsafe.Pointer(&y[0]), n, 1}, k, n)
+		x, c := bytesOf(rng, m*p.Row()), make([]int32, m*n)
+		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
+			b.SetBytes(int64(m) * int64(n) * int64(k)) // products
+			for b.Loop() {
+				p.Mul(m, unsafe.Pointer(&x[0]), p.Row(), Matrix{unsafe.Pointer(&c[0]), n, 1}, nil)
+			}
+		})
+	}
 }
 
 func TestSumBytes(t *testing.T) {

@@ -17,7 +17,8 @@ type HalfProduct struct {
 
 // A halfTile is what a kernel for tiles gets: groups of rows are multiplied with
 // one panel, a block of their terms after the other. It is changed. Its fields'
-// offsets are known to the generator; distances are in bytes.
+// offsets are known to the generator; distances are in bytes. Kernels for bytes
+// take four of them for two bfloat16, and keep sums of int32.
 type halfTile struct {
 	config   unsafe.Pointer // of tile registers: 64 bytes
 	a        unsafe.Pointer
@@ -39,6 +40,10 @@ type halfTile struct {
 	rows     int // of a group
 	columns  int // of the panel
 	groups   int // at least one
+
+	// What kernels read from config.
+	inner int  // bytes of a row of A's tiles, a fourth of which are rows of B's
+	bytes bool // the elements are bytes
 }
 
 // Sizes of the pieces that products of bfloat16 are cut into.

@@ -8,7 +8,7 @@ func (s stretch) steps() int { return ceil(s.p1-s.p0, halfStep) }
 // tileBlock is block on tiles.
 func (j *halfJob) tileBlock(w *halfWorker, s stretch, i0, c0, c1 int) {
 	rows, steps := min(j.height, j.M-i0), s.steps()
-	t := halfTile{steps: steps, block: halfSteps, outRow: j.C.Row * 2}
+	t := halfTile{steps: steps, block: halfSteps, outRow: j.C.Row * 2, inner: halfStep * 2}
 	if j.packsA {
 		j.packRows(w.rows, s, i0, i0+rows)
 		t.a, t.aRow, t.aLow, t.aStep, t.aGroup = w.rows, halfStep*2, tileBytes, 2*tileBytes, steps*2*tileBytes
@@ -70,10 +70,10 @@ func (t *halfTile) run() {
 	c := [2]int{min(t.columns, halfSide) * 4, max(t.columns-halfSide, 0) * 4}
 	for i := range 2 {
 		if r[i] > 0 {
-			set(4+i, r[i], halfStep*2)
+			set(4+i, r[i], t.inner)
 		}
 		if c[i] > 0 {
-			set(6+i, halfSide, c[i])
+			set(6+i, t.inner/4, c[i])
 		}
 		for k := range 2 {
 			if r[i] > 0 && c[k] > 0 {
@@ -83,12 +83,20 @@ func (t *halfTile) run() {
 	}
 	t.config = unsafe.Pointer(&config)
 	p := (*byte)(unsafe.Pointer(t))
-	switch {
-	case r[1] > 0 && c[1] > 0:
+	switch tall, wide := r[1] > 0, c[1] > 0; {
+	case tall && wide && t.bytes:
+		byteTile2x2AMX(p)
+	case tall && t.bytes:
+		byteTile2x1AMX(p)
+	case wide && t.bytes:
+		byteTile1x2AMX(p)
+	case t.bytes:
+		byteTile1x1AMX(p)
+	case tall && wide:
 		halfTile2x2AMX(p)
-	case r[1] > 0:
+	case tall:
 		halfTile2x1AMX(p)
-	case c[1] > 0:
+	case wide:
 		halfTile1x2AMX(p)
 	default:
 		halfTile1x1AMX(p)

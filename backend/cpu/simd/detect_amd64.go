@@ -20,3 +20,5 @@ func detect() Level {
 }
 
 func sumsBytes() bool { return cpu.X86.HasAVX512VNNI }
+
+func tilesBytes() bool { return cpu.X86.HasAMXInt8 }

@@ -8,3 +8,5 @@ func detect() Level { return Portable }
 func readsAhead() bool { return false }
 
 func sumsBytes() bool { return false }
+
+func tilesBytes() bool { return false }

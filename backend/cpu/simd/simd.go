@@ -82,6 +82,12 @@ var bytes = sumsBytes()
 // AVX512-VNNI, which not all processors with AVX-512 have.
 func (l Level) SumsBytes() bool { return l >= AVX512 && bytes }
 
+// tiles is what TilesBytes says of the processor.
+var tiles = tilesBytes()
+
+// TilesBytes reports whether level l has tiles of bytes, AMX-INT8, beside AVX512-VNNI.
+func (l Level) TilesBytes() bool { return l >= AMX && l.SumsBytes() && tiles }
+
 // Err says why the level that the environment asks for cannot be used: it has no
 // such name, or the processor lacks it. Kernels are not to be run then.
 func Err() error { return failed }

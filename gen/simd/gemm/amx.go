@@ -51,15 +51,17 @@ const (
 	tileLocals
 )
 
-// A tiles emits the kernel for bfloat16: groups of rows of tiles by columns of
-// them are held in tile registers.
+// A tiles emits a kernel: groups of rows of tiles by columns of them are held in tile
+// registers. A row of an operand has 64 bytes: pairs of bfloat16, or quads of bytes, without
+// a sign on the left and with one on the right.
 type tiles struct {
 	c          *build.Context
-	rows, cols int // tiles, one or two
+	rows, cols int  // tiles, one or two
+	bytes      bool // whose sums, of int32, stay as they are
 	now        [tileLocals]operand.Mem
 }
 
-func (x *tiles) bytes(code ...byte) { octets(x.c, code...) }
+func (x *tiles) code(code ...byte) { octets(x.c, code...) }
 
 // Mandatory prefixes as VEX has them.
 const (
@@ -84,7 +86,7 @@ func (x *tiles) memory(prefix, opcode byte, tmm int, base, index reg.GPPhysical,
 		}
 		sibIndex = i & 7
 	}
-	x.bytes(0xc4, second, 0x78|prefix, opcode, 0x44|byte(tmm)<<3, sibIndex<<3|b&7, byte(disp))
+	x.code(0xc4, second, 0x78|prefix, opcode, 0x44|byte(tmm)<<3, sibIndex<<3|b&7, byte(disp))
 }
 
 func (x *tiles) load(tmm int, base, stride reg.GPPhysical, disp int8) {
@@ -101,10 +103,14 @@ func (x *tiles) store(tmm int, base, stride reg.GPPhysical, disp int8) {
 	x.memory(prefixF3, 0x4b, tmm, base, stride, disp)
 }
 
-func (x *tiles) zero(tmm int) { x.bytes(0xc4, 0xe2, 0x78|prefixF2, 0x49, 0xc0|byte(tmm)<<3) }
+func (x *tiles) zero(tmm int) { x.code(0xc4, 0xe2, 0x78|prefixF2, 0x49, 0xc0|byte(tmm)<<3) }
 
 func (x *tiles) product(sum, a, b int) {
-	x.bytes(0xc4, 0xe2, ^byte(b)&0xf<<3|prefixF3, 0x5c, 0xc0|byte(sum)<<3|byte(a))
+	prefix, opcode := byte(prefixF3), byte(0x5c) // TDPBF16PS
+	if x.bytes {
+		prefix, opcode = prefix66, 0x5e // TDPBUSD
+	}
+	x.code(0xc4, 0xe2, ^byte(b)&0xf<<3|prefix, opcode, 0xc0|byte(sum)<<3|byte(a))
 }
 
 // Registers of the kernels.
@@ -135,8 +141,10 @@ func (x *tiles) emit(name string) {
 	c.Load(c.Param("t"), halfTile)
 	c.MOVQ(field(halfConfig), reg.RAX)
 	x.memory(prefixNone, 0x49, 0, reg.RAX, nil, 0) // LDTILECFG
-	c.MOVQ(field(halfColumns), reg.RBX)
-	maskOf(c, reg.RBX, reg.K1)
+	if !x.bytes {
+		c.MOVQ(field(halfColumns), reg.RBX)
+		maskOf(c, reg.RBX, reg.K1)
+	}
 	c.MOVQ(field(halfARow), halfStrideA)
 	c.MOVQ(field(halfAStep), halfAdvance)
 	c.MOVQ(operand.U32(halfRow), halfPairs)
@@ -155,7 +163,7 @@ func (x *tiles) emit(name string) {
 	x.multiply()
 	x.keep()
 	x.next()
-	x.bytes(0xc4, 0xe2, 0x78, 0x49, 0xc0) // TILERELEASE
+	x.code(0xc4, 0xe2, 0x78, 0x49, 0xc0) // TILERELEASE
 	c.VZEROUPPER()
 	c.RET()
 }
@@ -204,9 +212,11 @@ func (x *tiles) multiply() {
 	c.MOVQ(x.now[tileSteps], halfCount)
 	c.MOVQ(halfB0, halfNext)
 	c.XORQ(halfNextRow, halfNextRow)
-	x.unlessComplete("loop")
-	c.MOVQ(halfSum0, halfNext)
-	c.MOVQ(field(halfOutRow), halfNextRow)
+	if !x.bytes {
+		x.unlessComplete("loop")
+		c.MOVQ(halfSum0, halfNext)
+		c.MOVQ(field(halfOutRow), halfNextRow)
+	}
 	c.Label("loop")
 	// A product comes as soon as its operands do. Loading all four tiles first was
 	// measured slower, on quiet cores and beside busy ones.
@@ -247,6 +257,9 @@ func (x *tiles) keep() {
 	c, sum, row := x.c, reg.RBX, reg.R13
 	x.sums(x.now[tileC], halfCRow)
 	x.each(func(tmm int, row reg.GPPhysical, disp int8) { x.store(tmm, row, halfStrideC, disp) })
+	if x.bytes {
+		return
+	}
 	c.MOVQ(halfSum0, sum)
 	c.MOVQ(x.now[tileSteps], halfCount)
 	x.unlessComplete("kept")

@@ -98,7 +98,7 @@ func Files(by string) ([]asm.File, error) {
 	for _, u := range []struct {
 		name string
 		f    func(*build.Context)
-	}{{"pack_avx2", packers}, {"pairs_avx512", pairPackers}, {"half_amx", tileKernels}, {"half_avx512bf16", vectorKernels}} {
+	}{{"pack_avx2", packers}, {"pairs_avx512", pairPackers}, {"half_amx", halfTiles}, {"i8_amx", byteTiles}, {"half_avx512bf16", vectorKernels}} {
 		files, err := asm.Unit{Dir: dir, Pkg: pkg, Name: u.name, By: by}.Build(u.f)
 		if err != nil {
 			return nil, err

@@ -9,15 +9,21 @@ import (
 	"github.com/mmcloughlin/avo/reg"
 )
 
-// tileKernels emits products of bfloat16 on tiles.
-func tileKernels(c *build.Context) {
+// tileKernels emits products on tiles, of bytes or of bfloat16.
+func tileKernels(c *build.Context, name string, bytes bool) {
 	for rows := 1; rows <= 2; rows++ {
 		for cols := 1; cols <= 2; cols++ {
-			x := &tiles{c: c, rows: rows, cols: cols}
-			x.emit(fmt.Sprintf("halfTile%dx%dAMX", rows, cols))
+			x := &tiles{c: c, rows: rows, cols: cols, bytes: bytes}
+			x.emit(fmt.Sprintf("%s%dx%dAMX", name, rows, cols))
 		}
 	}
 }
+
+// halfTiles emits products of bfloat16 on tiles.
+func halfTiles(c *build.Context) { tileKernels(c, "halfTile", false) }
+
+// byteTiles emits products of bytes on tiles.
+func byteTiles(c *build.Context) { tileKernels(c, "byteTile", true) }
 
 // vectorKernels emits them on vectors.
 func vectorKernels(c *build.Context) {
