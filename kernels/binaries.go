@@ -142,8 +142,13 @@ func (b *Binaries) sourceHash(module string) (string, error) {
 		return "", err
 	}
 	h := sha256.New()
-	s := build()
-	for _, word := range append([]string{"nvrtc " + s.NVRTC, "ptx " + s.PTX}, s.Options...) {
+	s, own := build(), settings{}
+	if text, err := fs.ReadFile(b.source, "build.json"); err == nil {
+		if err := json.Unmarshal(text, &own); err != nil {
+			return "", fmt.Errorf("build.json: %w", err)
+		}
+	}
+	for _, word := range slices.Concat([]string{"nvrtc " + s.NVRTC, "ptx " + s.PTX}, s.Options, own.More) {
 		fmt.Fprintln(h, word)
 	}
 	for _, f := range files {

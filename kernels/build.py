@@ -8,7 +8,8 @@ usage: build.py [--dir DIR] [--jobs N] [--all] [MODULE...]   compile what is sta
 
 DIR is the directory of this file, or that of a program's own kernels (*.cu and
 *.cuh; a header that is not there is looked for here). build.json beside this file
-says which NVRTC, options and targets; no GPU and no toolkit are needed:
+says which NVRTC, options and targets, and one in DIR which other targets, and with
+"more" which options more, its sources have; no GPU and no toolkit are needed:
 
   pip install --target /tmp/nvrtc $(python3 -c 'import json; print(json.load(open("kernels/build.json"))["wheel"])')
   PYTHONPATH=/tmp/nvrtc python3 kernels/build.py
@@ -52,6 +53,11 @@ class Tree:
         self.dir = directory
         self.bin = os.path.join(directory, "bin")
         self.modules = sorted(f[:-3] for f in os.listdir(directory) if f.endswith(".cu"))
+        self.settings = {"more": [], **SETTINGS}
+        own = os.path.join(directory, "build.json")
+        if os.path.exists(own):
+            with open(own, encoding="utf-8") as f:
+                self.settings.update(json.load(f))
         try:
             with open(os.path.join(self.bin, "manifest.json"), encoding="utf-8") as f:
                 self.manifest = json.load(f)
@@ -75,7 +81,7 @@ class Tree:
                 files[name] = self.read(name)
                 todo += [found.decode() for found in INCLUDE.findall(files[name])]
         h = hashlib.sha256()
-        for word in ["nvrtc " + SETTINGS["nvrtc"], "ptx " + SETTINGS["ptx"], *SETTINGS["options"]]:
+        for word in ["nvrtc " + SETTINGS["nvrtc"], "ptx " + SETTINGS["ptx"], *SETTINGS["options"], *self.settings["more"]]:
             h.update(word.encode() + b"\n")
         for name in sorted(files):
             h.update(f"{name} {len(files[name])}\n".encode() + files[name])
@@ -98,12 +104,12 @@ class Tree:
 
     def stale(self, modules, everything=False):
         """Returns the (target, module) that are not compiled of what is there, longest sources first."""
-        found = [(t, m) for t in SETTINGS["targets"] for m in modules if everything or not self.fresh(t, m)]
+        found = [(t, m) for t in self.settings["targets"] for m in modules if everything or not self.fresh(t, m)]
         return sorted(found, key=lambda x: -os.path.getsize(os.path.join(self.dir, x[1] + ".cu")))
 
     def orphans(self):
         """Returns the files in bin that belong to no module."""
-        known = {self.path(t, m) for t in SETTINGS["targets"] for m in self.modules}
+        known = {self.path(t, m) for t in self.settings["targets"] for m in self.modules}
         known.add(os.path.join(self.bin, "manifest.json"))
         return sorted(p for top, _, names in os.walk(self.bin) for p in (os.path.join(top, n) for n in names) if p not in known)
 
@@ -121,7 +127,7 @@ class Tree:
     def save(self):
         for path in self.orphans():
             os.remove(path)
-        kept = {t: {m: e for m, e in self.manifest.get(t, {}).items() if m in self.modules} for t in SETTINGS["targets"]}
+        kept = {t: {m: e for m, e in self.manifest.get(t, {}).items() if m in self.modules} for t in self.settings["targets"]}
         self.manifest = kept
         os.makedirs(self.bin, exist_ok=True)
         with open(os.path.join(self.bin, "manifest.json"), "w", encoding="utf-8") as f:
@@ -165,13 +171,13 @@ def slim(ptx):
     return re.sub(rb"\b\w+_param_(\d+)\b", rb"p\1", ptx)
 
 
-def compile_module(directory, target, module):
+def compile_module(directory, target, module, more):
     """Compiles one module for one target, in a process of its own."""
     start = time.monotonic()
     result = "CUBIN" if target.startswith("sm_") else "PTX"
     compiler = Compiler(library_path())
     name = module + ".cu"  # the result holds it, and is to be the same wherever it is made
-    log, code = compiler.compile(os.path.join(directory, name), ["--gpu-architecture=" + target], result, name)
+    log, code = compiler.compile(os.path.join(directory, name), ["--gpu-architecture=" + target, *more], result, name)
     if code is not None and result == "PTX":
         code = slim(code.rstrip(b"\0"))
     return target, module, log, code, time.monotonic() - start
@@ -184,7 +190,7 @@ def compile_all(tree, work, jobs, done):
         sys.exit(f"build.py: {library_path()} is NVRTC {version}; build.json asks for {SETTINGS['nvrtc']}: pip install {SETTINGS['wheel']}")
     failures = 0
     with concurrent.futures.ProcessPoolExecutor(jobs) as pool:
-        tasks = [pool.submit(compile_module, tree.dir, t, m) for t, m in work]
+        tasks = [pool.submit(compile_module, tree.dir, t, m, tree.settings["more"]) for t, m in work]
         for task in concurrent.futures.as_completed(tasks):
             target, module, log, code, seconds = task.result()
             if code is None:
@@ -229,7 +235,7 @@ def pack(tree, out):
 
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:  # compression leaves the interpreter's lock
         stored = []
-        for target in SETTINGS["targets"]:
+        for target in tree.settings["targets"]:
             path = os.path.join(out, target + ".tar.xz")
             if not os.path.exists(path):
                 continue
@@ -274,7 +280,7 @@ def main():
     if args.check:
         lines = [f"{tree.path(t, m)} is stale or missing" for t, m in tree.stale(modules)]
         lines += [f"{p} belongs to no source" for p in tree.orphans()]
-        print("\n".join([*lines, f"build.py: {len(lines)} of {len(modules) * len(SETTINGS['targets'])} files stale, missing or left over"]))
+        print("\n".join([*lines, f"build.py: {len(lines)} of {len(modules) * len(tree.settings['targets'])} files stale, missing or left over"]))
         return 1 if lines else 0
     if args.pack:
         failures = pack(tree, args.pack)

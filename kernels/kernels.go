@@ -21,6 +21,7 @@ var buildJSON []byte
 type settings struct {
 	NVRTC   string   // version of the compiler that build.py uses, such as 12.6
 	Options []string // its options, but for the target
+	More    []string // and those that other sources have besides, in a build.json of their own
 	Targets []string // sm_<n> for a cubin, compute_<n> for PTX
 	PTX     string   // version of PTX that is written
 }

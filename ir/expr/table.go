@@ -48,6 +48,13 @@ type function struct {
 	ints     ints     // what it does with the sign of integers
 }
 
+// Draws reports whether a function gives random numbers, which depend on the element's
+// index.
+func Draws(name string) bool {
+	f := functions[name]
+	return f != nil && (f.rule == drawT || f.rule == drawInt)
+}
+
 // ints says what a function does with the sign of integers.
 type ints uint8
 

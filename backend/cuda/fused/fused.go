@@ -31,10 +31,11 @@ func Kernels(r *fusion.Region) (*code.Kernels, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := &source{lease: code.NewLease(), files: map[string]string{}}
+	files := &source{lease: code.NewLease(), files: map[string]string{}, ptx: map[string]func() (string, error){}}
 	for i := range loops {
 		if l := &loops[i]; l.several == (len(g.Roots) > 1) {
 			files.files[module+l.suffix+".cu"] = print(r, g, l)
+			files.ptx[module+l.suffix+".ptx"] = func() (string, error) { return printPTX(r, g, l) }
 		}
 	}
 	return &code.Kernels{Module: module, Symbol: module, Source: files}, nil
@@ -194,15 +195,16 @@ func functor(b *strings.Builder, name string, g *expr.Graph) {
 }
 
 // A source is a file system of the files of a region, by name. It is dropped with the last
-// program that has the region.
+// program that has the region. PTX is printed when it is opened: few need it.
 type source struct {
 	lease *code.Lease
 	files map[string]string
+	ptx   map[string]func() (string, error)
 }
 
 // only is a source of one file.
 func only(text string) *source {
-	return &source{code.NewLease(), map[string]string{module + ".cu": text}}
+	return &source{lease: code.NewLease(), files: map[string]string{module + ".cu": text}}
 }
 
 // Lease returns what tells the source from others.
@@ -211,6 +213,13 @@ func (s *source) Lease() *code.Lease { return s.lease }
 // Open opens a file.
 func (s *source) Open(file string) (fs.File, error) {
 	text, ok := s.files[file]
+	if print := s.ptx[file]; print != nil {
+		var err error
+		if text, err = print(); err != nil {
+			return nil, &fs.PathError{Op: "open", Path: file, Err: err}
+		}
+		ok = true
+	}
 	if !ok {
 		return nil, &fs.PathError{Op: "open", Path: file, Err: fs.ErrNotExist}
 	}

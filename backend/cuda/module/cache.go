@@ -91,7 +91,7 @@ func EntryName(module, version string, p nvrtc.Program) string {
 		part(p.Headers[name])
 	}
 	plain := strings.Map(func(r rune) rune {
-		if r < 128 && inWord[byte(r)] && r != '%' && r != '$' {
+		if r == '_' || r >= '0' && r <= '9' || r >= 'A' && r <= 'Z' || r >= 'a' && r <= 'z' {
 			return r
 		}
 		return '_'

@@ -17,6 +17,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
+	"github.com/sinter-go/sinter/codegen/ptx"
 	"github.com/sinter-go/sinter/kernels"
 )
 
@@ -115,13 +116,13 @@ func TestDevicePTX(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		p := divide(text)
+		p := ptx.Divide(text)
 		for i := 0; i < len(names); i += 1 + len(names)/12 {
 			name := names[i]
 			all.Go(func() {
 				limit <- struct{}{}
 				defer func() { <-limit }()
-				one, err := p.trim(name)
+				one, err := p.Trim(name)
 				if err != nil {
 					t.Error(err)
 					return

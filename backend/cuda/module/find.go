@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
+	"github.com/sinter-go/sinter/codegen/ptx"
 	"github.com/sinter-go/sinter/kernels"
 )
 
@@ -30,8 +31,8 @@ func openCompiler() (compiler, error) {
 }
 
 // fill finds device code for m, a module of src or where that is nil of the standard
-// sources, and loads it. name is the kernel that asks: where
-// the driver compiles, it is tried first.
+// sources, and loads it. name is the kernel that asks: of PTX compiled ahead it shows
+// whether the driver compiles that.
 func (l *Loader) fill(m *loaded, key moduleKey, src fs.FS, name string) error {
 	cc, err := l.capability(key.dev)
 	if err != nil {
@@ -39,7 +40,7 @@ func (l *Loader) fill(m *loaded, key moduleKey, src fs.FS, name string) error {
 	}
 	w := wanted{key, src, cc, name}
 	var why []error
-	for _, find := range []func(*loaded, wanted) error{l.fromCubin, l.fromPTX, l.fromSource} {
+	for _, find := range []func(*loaded, wanted) error{l.fromCubin, l.fromPTX, l.fromSource, l.fromOwn} {
 		err := find(m, w)
 		if err == nil {
 			m.ready = true
@@ -143,7 +144,7 @@ func (l *Loader) fromPTX(m *loaded, w wanted) error {
 	if err != nil {
 		return err
 	}
-	m.ptx, m.entries = divide(text), map[string]driver.Module{}
+	m.ptx, m.entries = ptx.Divide(text), map[string]driver.Module{}
 	if err := l.loadEntry(m, w.dev, w.kernel); err != nil {
 		m.ptx, m.entries = nil, nil
 		return err
@@ -208,6 +209,20 @@ func (l *Loader) fromSource(m *loaded, w wanted) error {
 		return err
 	}
 	m.handle, err = l.api.ModuleLoad(w.dev, code)
+	return err
+}
+
+// fromOwn has the driver compile PTX that the source has itself beside the C++, as regions
+// of programs have: it is what there is without NVRTC.
+func (l *Loader) fromOwn(m *loaded, w wanted) error {
+	if w.from == nil {
+		return fmt.Errorf("PTX beside the source of module %s: %w", w.module, kernels.ErrNone)
+	}
+	text, err := fs.ReadFile(w.from, w.module+".ptx")
+	if err != nil {
+		return fmt.Errorf("PTX beside the source: %w: %w", kernels.ErrNone, err)
+	}
+	m.handle, err = l.api.ModuleLoad(w.dev, text)
 	return err
 }
 

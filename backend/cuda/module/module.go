@@ -1,7 +1,7 @@
 // Package module finds the device code of a kernel and loads it: what was
 // compiled ahead for the device's architecture, else PTX that the driver
-// compiles, else the source, which NVRTC compiles and a directory remembers. It
-// knows nothing of operators, arguments and launches.
+// compiles, else the source, which NVRTC compiles and a directory remembers, else PTX
+// that the source has beside it. It knows nothing of operators, arguments and launches.
 package module
 
 import (
@@ -16,6 +16,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/codegen/ptx"
 	"github.com/sinter-go/sinter/kernels"
 )
 
@@ -62,7 +63,7 @@ type loaded struct {
 	mu      sync.Mutex
 	ready   bool
 	handle  driver.Module            // of all its kernels; 0 where ptx is set
-	ptx     *program                 // of all its kernels, which are compiled one by one
+	ptx     *ptx.Text                // of all its kernels, which are compiled one by one
 	entries map[string]driver.Module // of those that were
 	fatal   error                    // it can never be loaded
 	told    bool                     // the log has that what was compiled ahead is stale
@@ -196,7 +197,7 @@ func (l *Loader) function(m *loaded, dev int, name string) (driver.Function, err
 
 // loadEntry has the driver compile one kernel of m's PTX.
 func (l *Loader) loadEntry(m *loaded, dev int, name string) error {
-	text, err := m.ptx.trim(name)
+	text, err := m.ptx.Trim(name)
 	if err != nil {
 		return err
 	}

@@ -182,6 +182,7 @@ func TestFunctionFinds(t *testing.T) {
 		return driver.UnsupportedPTXVersion
 	}
 	all := []int{75, 80, 86, 90}
+	beside := fstest.MapFS{"m.cu": ok["m.cu"], "m.ptx": {Data: []byte(modulePTX)}}
 	for _, test := range []struct {
 		name   string
 		cc     int
@@ -207,6 +208,10 @@ func TestFunctionFinds(t *testing.T) {
 			[]string{"kernel one of module m", "compute capability is 7.0", "[75 80 86 90]"}, false},
 		{"no compiler", 90, fstest.MapFS{"m.cu": ok["m.cu"]}, nil, nil, nil,
 			[]string{"not compiled ahead", "NVRTC is missing"}, false},
+		{"no compiler, and PTX beside the source", 90, beside, nil, nil, []string{modulePTX}, nil, false},
+		{"a compiler, and PTX beside the source", 90, beside, all, nil, []string{"sm_90 of " + moduleText}, nil, false},
+		{"PTX beside the source that the driver refuses", 90, beside, nil, refuse(".version", driver.InvalidPTX), nil,
+			[]string{"NVRTC is missing", "(218)"}, false},
 		{"no memory", 90, ok, all, refuse("cubin", driver.OutOfMemory), nil, []string{"CUDA driver error 2"}, false},
 	} {
 		t.Run(test.name, func(t *testing.T) {

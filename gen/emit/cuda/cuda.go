@@ -4,10 +4,12 @@
 package cuda
 
 import (
+	"path"
 	"slices"
 
 	"github.com/dave/jennifer/jen"
 
+	"github.com/sinter-go/sinter/codegen/ptx"
 	"github.com/sinter-go/sinter/gen/emit/gofile"
 	"github.com/sinter-go/sinter/gen/emit/unit"
 	"github.com/sinter-go/sinter/gen/schema"
@@ -38,6 +40,9 @@ func Emit(u *unit.Unit) {
 	e := &emitter{&gofile.Emitter{Unit: u}}
 	e.kernelSources()
 	e.embedKernels()
+	if e.Std {
+		e.Add(path.Join(e.KernelDir, "functions", "functions.cu"), ptx.Source("// "+e.Target.Header()))
+	}
 }
 
 // emitter writes the device code's files.

@@ -1,4 +1,4 @@
-package module
+package ptx
 
 import (
 	"regexp"
@@ -71,7 +71,7 @@ func TestTrim(t *testing.T) {
 		{"second", map[string]int{".entry first(": 0, ".entry second()": 1, "helper": 0, "table[8]": 1, "pointers[2]": 1,
 			"own[32]": 1, "dynamic[]": 1, "needed": 0}},
 	} {
-		text, err := divide(append([]byte(samplePTX), 0)).trim(test.kernel)
+		text, err := Divide(append([]byte(samplePTX), 0)).Trim(test.kernel)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -82,13 +82,13 @@ func TestTrim(t *testing.T) {
 		if diff := cmp.Diff(test.has, got); diff != "" {
 			t.Errorf("%s: %s\n%s", test.kernel, diff, text)
 		}
-		again, err := divide(text).trim(test.kernel)
+		again, err := Divide(text).Trim(test.kernel)
 		if err != nil || string(again) != string(text) {
 			t.Errorf("%s: trimmed again: %v\n%s", test.kernel, err, again)
 		}
 	}
 	for _, name := range []string{"third", "helper", "table", ""} {
-		if _, err := divide([]byte(samplePTX)).trim(name); err == nil || !strings.Contains(err.Error(), "no kernel "+name) {
+		if _, err := Divide([]byte(samplePTX)).Trim(name); err == nil || !strings.Contains(err.Error(), "no kernel "+name) {
 			t.Errorf("%q: %v", name, err)
 		}
 	}
@@ -107,11 +107,11 @@ func TestTrimStandard(t *testing.T) {
 			t.Log(err)
 			continue
 		}
-		all := divide(text)
+		all := Divide(text)
 		names := entry.FindAllSubmatch(text, -1)
 		for i := 0; i < len(names); i += 1 + len(names)/10 {
 			name := string(names[i][1])
-			one, err := all.trim(name)
+			one, err := all.Trim(name)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -139,7 +139,7 @@ func FuzzTrim(f *testing.F) {
 	f.Add([]byte(".visible .entry a(){\"}"), "a")
 	f.Add([]byte("\""), "")
 	f.Fuzz(func(t *testing.T, text []byte, name string) {
-		one, err := divide(text).trim(name)
+		one, err := Divide(text).Trim(name)
 		if err == nil && len(one) > 2*len(text)+2 {
 			t.Errorf("%d bytes became %d", len(text), len(one))
 		}

@@ -1,12 +1,14 @@
-package module
+package ptx
 
 import (
 	"bytes"
 	"fmt"
+	"maps"
+	"slices"
 )
 
-// A program is a PTX text, divided into the statements of its top level.
-type program struct {
+// A Text is PTX, divided into the statements of its top level.
+type Text struct {
 	statements []statement
 	defined    map[string][]int // statements by name; declaration and definition of a function are two
 }
@@ -18,11 +20,11 @@ type statement struct {
 	entry bool   // a kernel
 }
 
-// divide divides a PTX text. Directives of the module end with their line,
+// Divide divides a PTX text. Directives of the module end with their line,
 // variables and declarations with a semicolon, functions with their closing brace.
-func divide(text []byte) *program {
+func Divide(text []byte) *Text {
 	text = bytes.TrimRight(text, "\x00")
-	p := &program{defined: map[string][]int{}}
+	p := &Text{defined: map[string][]int{}}
 	for {
 		text = skipBlank(text)
 		if len(text) == 0 {
@@ -38,16 +40,12 @@ func divide(text []byte) *program {
 	}
 }
 
-// trim returns the text of one kernel and the functions and variables that it
+// Trim returns the text of one kernel and the functions and variables that it
 // reaches, in their order. The driver's compile time is that of the kernel then.
 // A variable that kernels share is another one in each text: kernels that talk
 // through device variables cannot be trimmed.
-func (p *program) trim(kernel string) ([]byte, error) {
-	found := false
-	for _, i := range p.defined[kernel] {
-		found = found || p.statements[i].entry
-	}
-	if !found {
+func (p *Text) Trim(kernel string) ([]byte, error) {
+	if !slices.ContainsFunc(p.defined[kernel], func(i int) bool { return p.statements[i].entry }) {
 		return nil, fmt.Errorf("the module's PTX has no kernel %s", kernel)
 	}
 	keep := make([]bool, len(p.statements))
@@ -72,8 +70,16 @@ func (p *program) trim(kernel string) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
+// With returns the text and a kernel after it, which may call its functions.
+func (p *Text) With(kernel []byte) *Text {
+	s := parse(kernel)
+	more := &Text{append(slices.Clip(p.statements), s), maps.Clone(p.defined)}
+	more.defined[s.name] = []int{len(p.statements)}
+	return more
+}
+
 // identifiers returns the defined names that text mentions.
-func (p *program) identifiers(text []byte) []string {
+func (p *Text) identifiers(text []byte) []string {
 	var out []string
 	for i := 0; i < len(text); {
 		n := wordLength(text[i:])

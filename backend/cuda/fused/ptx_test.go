@@ -1,0 +1,36 @@
+package fused_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/cuda/fused"
+	"github.com/sinter-go/sinter/codegen/ptx/ptxtest"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// TestPTX: the PTX of a region has the kernel that launches ask for, and assembles.
+func TestPTX(t *testing.T) {
+	for _, results := range []int{1, 2} {
+		for _, dt := range []ir.DType{ir.Float32, ir.Float64} {
+			k, err := fused.Kernels(region(t, dt, results))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, loop := range []string{"", "_strided", "_rows"} {
+				if loop == "_rows" && results > 1 {
+					continue
+				}
+				text, err := fs.ReadFile(k.Source, k.Module+loop+".ptx")
+				if err != nil {
+					t.Fatal(err)
+				}
+				if name := k.Symbol + "_" + dt.String() + loop + "("; !strings.Contains(string(text), ".entry "+name) {
+					t.Errorf("no kernel %s", name)
+				}
+				ptxtest.Assemble(t, text)
+			}
+		}
+	}
+}
