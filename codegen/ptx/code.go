@@ -66,13 +66,18 @@ func (c *Code) Body() (string, error) {
 	return b.String() + c.text.String() + "ret;\n}\n", c.err
 }
 
+// Fail has Body return an error, where that is the first one.
+func (c *Code) Fail(err error) {
+	if c.err == nil {
+		c.err = err
+	}
+}
+
 // call adds a call of a function of the library.
 func (c *Code) call(name, class string, args ...string) string {
 	b := c.lib.bodies[name]
 	if b == nil || b.params != len(args) {
-		if c.err == nil {
-			c.err = fmt.Errorf("no code of %s was compiled ahead", name)
-		}
+		c.Fail(fmt.Errorf("no code of %s was compiled ahead", name))
 		return c.Register(class)
 	}
 	r := c.Register(class)
@@ -123,8 +128,8 @@ func (l *language) register(v *expr.Value) string {
 	if r == "" && v.Op == expr.OpName {
 		r = l.names[v.Name]
 	}
-	if r == "" && l.err == nil {
-		l.err = fmt.Errorf("nothing is named %s", v.Name)
+	if r == "" {
+		l.Fail(fmt.Errorf("nothing is named %s", v.Name))
 	}
 	return r
 }

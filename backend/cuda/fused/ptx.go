@@ -129,7 +129,7 @@ func (k *ptxKernel) thread(class string) (own, all string) {
 }
 
 // while prints a loop over i, from first in steps below end. The body may not change i.
-func (k *ptxKernel) while(class, typ, first, step, end string, body func(i string)) {
+func while(k *ptx.Code, class, typ, first, step, end string, body func(i string)) {
 	i, again, done := k.Let(class, "mov.%s %s", class, first), k.Label(), k.Label()
 	k.At(again)
 	k.Line("@%s bra %s", k.Let("pred", "setp.ge.%s %s, %s", typ, i, end), done)
@@ -158,10 +158,10 @@ func (k *ptxKernel) contiguous() {
 		aligned := k.Let("pred", "setp.eq.s64 %s, 0", off)
 		k.Line("@%s and.b64 %s, %s, %d", aligned, rest, count, -k.width)
 		first, step := k.Let("b64", "mul.lo.s64 %s, %d", own, k.width), k.Let("b64", "mul.lo.s64 %s, %d", all, k.width)
-		k.while("b64", "s64", first, step, rest, func(i string) { k.elements(k.width, i, same(i), nil) })
+		while(k.Code, "b64", "s64", first, step, rest, func(i string) { k.elements(k.width, i, same(i), nil) })
 	}
 	first := k.Let("b64", "add.s64 %s, %s", own, rest)
-	k.while("b64", "s64", first, all, count, func(i string) { k.elements(1, i, same(i), nil) })
+	while(k.Code, "b64", "s64", first, all, count, func(i string) { k.elements(1, i, same(i), nil) })
 }
 
 // overSpace prints the loop over any layout, of vectors along the innermost axis where
@@ -169,7 +169,7 @@ func (k *ptxKernel) contiguous() {
 func (k *ptxKernel) overSpace(width int) {
 	first, count, rank := k.Let("b64", "ld.param.u64 [p0]"), k.Let("b32", "ld.param.u32 [p0+%d]", spaceCount), k.Let("b32", "ld.param.u32 [p0+%d]", spaceRank)
 	own, all := k.thread("b32")
-	k.while("b32", "u32", own, all, count, func(i string) {
+	while(k.Code, "b32", "u32", own, all, count, func(i string) {
 		offsets := make([]string, len(k.ports))
 		for p := range offsets {
 			offsets[p] = k.Let("b32", "mov.b32 0")
@@ -226,7 +226,7 @@ func (k *ptxKernel) elements(n int, index string, offset func(p int) string, rep
 		}
 		for i, o := range k.g.Env.Operands {
 			p := k.results + i
-			v := k.unpack(k.ports[p], words[p], e)
+			v := unpack(k.Code, k.ports[p], words[p], e)
 			if k.number[p] != "" {
 				class := ptx.Class(k.ports[p].Compute())
 				v = k.Let(class, "selp.%s %s, %s, %s", class, k.value[p], v, k.number[p])
@@ -234,11 +234,11 @@ func (k *ptxKernel) elements(n int, index string, offset func(p int) string, rep
 			names[o.Name] = v
 		}
 		for p, v := range k.Graph(k.g, names) {
-			out[p] = k.pack(k.ports[p], out[p], v, e)
+			out[p] = pack(k.Code, k.ports[p], out[p], v, e)
 		}
 	}
 	for p, list := range out {
-		k.Line("st.global.%s [%s], %s", access(k.ports[p].Size()*n), address(p), vector(list))
+		storeWords(k.Code, k.ports[p].Size()*n, address(p), list)
 	}
 }
 
@@ -258,6 +258,20 @@ func vector(words []string) string {
 	return "{" + strings.Join(words, ", ") + "}"
 }
 
+// loadWords reads so many bytes into words of 32 bits, storeWords writes such.
+func loadWords(k *ptx.Code, bytes int, at string) []string {
+	words := make([]string, max(bytes/4, 1))
+	for i := range words {
+		words[i] = k.Register("b32")
+	}
+	k.Line("ld.global.%s %s, [%s]", access(bytes), vector(words), at)
+	return words
+}
+
+func storeWords(k *ptx.Code, bytes int, at string, words []string) {
+	k.Line("st.global.%s [%s], %s", access(bytes), at, vector(words))
+}
+
 // fetch reads n neighbours of an operand into words of 32 bits; nothing of a number.
 func (k *ptxKernel) fetch(p, n int, address func(int) string, repeated func(int) string) []string {
 	size, done := k.ports[p].Size(), k.Label()
@@ -272,11 +286,7 @@ func (k *ptxKernel) fetch(p, n int, address func(int) string, repeated func(int)
 	if repeated != nil {
 		each := k.Label()
 		k.Line("@!%s bra %s", repeated(p), each)
-		one := make([]string, max(size/4, 1))
-		for i := range one {
-			one[i] = k.Register("b32")
-		}
-		k.Line("ld.global.%s %s, [%s]", access(size), vector(one), at)
+		one := loadWords(k.Code, size, at)
 		if size < 4 { // in all bytes of a word
 			k.Line("mul.lo.u32 %s, %s, %d", one[0], one[0], map[int]int{1: 0x01010101, 2: 0x00010001}[size])
 		}
@@ -292,7 +302,7 @@ func (k *ptxKernel) fetch(p, n int, address func(int) string, repeated func(int)
 }
 
 // unpack returns the value of element e of what was fetched.
-func (k *ptxKernel) unpack(d ir.DType, words []string, e int) string {
+func unpack(k *ptx.Code, d ir.DType, words []string, e int) string {
 	switch size := d.Size(); size {
 	case 1, 2:
 		signed := "u32"
@@ -307,7 +317,7 @@ func (k *ptxKernel) unpack(d ir.DType, words []string, e int) string {
 }
 
 // pack adds the value of element e to the words that will be stored.
-func (k *ptxKernel) pack(d ir.DType, words []string, v string, e int) []string {
+func pack(k *ptx.Code, d ir.DType, words []string, v string, e int) []string {
 	switch size := d.Size(); size {
 	case 1, 2:
 		v = k.Store(d, v)

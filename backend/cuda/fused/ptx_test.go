@@ -34,3 +34,21 @@ func TestPTX(t *testing.T) {
 		}
 	}
 }
+
+// TestRowsPTX: the PTX of rows has the kernel that launches ask for, and assembles.
+func TestRowsPTX(t *testing.T) {
+	for _, dts := range [][2]ir.DType{{ir.Float32, ir.Float32}, {ir.Float64, ir.Float64}, {ir.Float32, ir.BFloat16}, {ir.Float32, ir.Float16}} {
+		k, err := fused.Rows(rows(t, dts[0], dts[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := fs.ReadFile(k.Source, k.Module+".ptx")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name := fused.RowKernel() + "("; !strings.Contains(string(text), ".entry "+name) {
+			t.Errorf("no kernel %s", name)
+		}
+		ptxtest.Assemble(t, text)
+	}
+}

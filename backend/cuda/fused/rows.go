@@ -5,6 +5,7 @@ import (
 	"math/bits"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
@@ -32,7 +33,9 @@ func Rows(r *fusion.Rows) (*code.Kernels, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &code.Kernels{Module: module, Symbol: rowKernel, Source: only(text), Launch: p.launch}, nil
+	files := only(text)
+	files.ptx = map[string]func() (string, error){module + ".ptx": p.ptx}
+	return &code.Kernels{Module: module, Symbol: rowKernel, Source: files, Launch: p.launch}, nil
 }
 
 // RowKernel returns the name of the kernel of rows.
@@ -53,7 +56,7 @@ func (p *rowPrinter) launch(g code.GPU, c *ir.Call) error {
 
 // kernel returns the name of the kernel for lanes with at most so many vectors each.
 func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
-	if !p.holds || vectors > heldVectors[len(heldVectors)-1] || c.Space[1]*c.Compute.Size()%vectorBytes != 0 {
+	if !p.holds || p.plain.Load() || vectors > heldVectors[len(heldVectors)-1] || c.Space[1]*c.Compute.Size()%vectorBytes != 0 {
 		return rowKernel
 	}
 	for i, list := range [][]ir.View{c.In, c.Out} {
@@ -107,8 +110,9 @@ func params(c *ir.Call) []byte {
 type rowPrinter struct {
 	r     *fusion.Rows
 	b     strings.Builder
-	holds bool   // there are kernels that hold rows
-	dense []bool // by operand: those kernels want it row after row, from a whole vector on
+	holds bool        // there are kernels that hold rows
+	plain atomic.Bool // the source was asked for PTX, which has none
+	dense []bool      // by operand: those kernels want it row after row, from a whole vector on
 }
 
 func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format+"\n", args...) }
