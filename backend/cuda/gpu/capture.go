@@ -23,7 +23,8 @@ type captures struct {
 	begun  atomic.Uint64 // captures so far, those about to begin among them; changed after under
 	marked atomic.Int32  // entries of events; changed with mu held
 
-	mu     sync.Mutex // guards what follows
+	mu     sync.Mutex    // guards what follows
+	ended  chan struct{} // closed when a capture ends; nil where nobody waits
 	all    []*capture
 	events map[driver.Event]*capture // last recorded on a stream of one, which may be over
 }
@@ -165,13 +166,13 @@ func (d *Driver) BeginCapture(dev int, s device.StreamID, o device.CaptureOption
 	k.under.Add(1)
 	k.begun.Add(1)
 	if err := api.StreamBeginCapture(dev, driver.Stream(s)); err != nil {
-		k.under.Add(-1)
+		k.end()
 		return 0, d.failed(dev, err)
 	}
 	info, err := api.StreamCaptureInfo(dev, driver.Stream(s))
 	if err != nil {
 		_, gone := api.StreamEndCapture(dev, driver.Stream(s))
-		k.under.Add(-1)
+		k.end()
 		return 0, d.failed(dev, errors.Join(err, gone))
 	}
 	k.mu.Lock()
@@ -204,6 +205,7 @@ func (d *Driver) EndCapture(dev int, s device.StreamID) (device.Recording, error
 			err = failed
 		}
 	}
+	d.captures.end()
 	if err == nil {
 		err = d.failed(dev, r.instantiate(api))
 	}
@@ -226,14 +228,40 @@ func (c *capture) take(d *Driver) (*recording, error) {
 	return r, c.failed
 }
 
-// remove takes out the capture that began on a stream; nil where there is none.
+// end counts a capture that is over for the CUDA driver, too.
+func (k *captures) end() {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.under.Add(-1)
+	if k.ended != nil {
+		close(k.ended)
+		k.ended = nil
+	}
+}
+
+// wait returns when a capture has ended, at once where none is under way.
+func (k *captures) wait() {
+	k.mu.Lock()
+	if k.under.Load() == 0 {
+		k.mu.Unlock()
+		return
+	}
+	if k.ended == nil {
+		k.ended = make(chan struct{})
+	}
+	ended := k.ended
+	k.mu.Unlock()
+	<-ended
+}
+
+// remove takes out the capture that began on a stream, which counts until it ends; nil
+// where there is none.
 func (k *captures) remove(dev int, s device.StreamID) *capture {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	for i, c := range k.all {
 		if c.dev == dev && c.origin == s {
 			k.all = append(k.all[:i:i], k.all[i+1:]...)
-			k.under.Add(-1)
 			return c
 		}
 	}

@@ -81,19 +81,13 @@ func (d *Driver) settle(dev int) (err error) {
 			err = errors.Join(err, d.api.EventDestroy(dev, e))
 		}
 	}()
-	rest := shortestRest
-	again := func() {
-		time.Sleep(rest)
-		rest = min(2*rest, longestRest)
-	}
 	for marked := false; !marked; {
+		d.captures.wait()
 		if marked, err = d.mark(dev, &marks); err != nil {
 			return err
 		}
-		if !marked {
-			again()
-		}
 	}
+	rest := shortestRest
 	for _, e := range marks {
 		for {
 			done, err := d.api.EventQuery(dev, e)
@@ -103,7 +97,8 @@ func (d *Driver) settle(dev int) (err error) {
 			if done {
 				break
 			}
-			again()
+			time.Sleep(rest)
+			rest = min(2*rest, longestRest)
 		}
 	}
 	return nil

@@ -20,7 +20,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -64,9 +63,8 @@ type Device struct {
 	capability  int
 	sharedLimit int
 
-	mu      sync.Mutex                          // held to add to the tables
-	loops   atomic.Pointer[map[uint32]*loopSet] // by the serials of kernels
-	kernels atomic.Pointer[map[kernelKey]*kernel]
+	loops   table[uint32, *loopSet] // by the serials of kernels
+	kernels table[kernelKey, *kernel]
 	recent  [recentLoops]atomic.Pointer[loopSet] // of loops
 }
 
@@ -88,8 +86,6 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 		}
 	}
 	d.capability = 10*major + minor
-	d.loops.Store(&map[uint32]*loopSet{})
-	d.kernels.Store(&map[kernelKey]*kernel{})
 	return d, nil
 }
 

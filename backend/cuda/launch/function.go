@@ -3,7 +3,6 @@ package launch
 import (
 	"fmt"
 	"io/fs"
-	"maps"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -110,31 +109,17 @@ func slot(k *ir.Kernel) uint { return uint(k.Serial()) % recentLoops }
 
 // lookUp returns the device code of a kernel from the table, which it adds it to.
 func (d *Device) lookUp(k *ir.Kernel) *loopSet {
-	if s := (*d.loops.Load())[k.Serial()]; s != nil {
+	if s, ok := d.loops.get(k.Serial()); ok {
 		return s
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	old := *d.loops.Load()
-	if s := old[k.Serial()]; s != nil {
-		return s
+	s, added := d.loops.add(k.Serial(), func() *loopSet {
+		code := names.Of(k)
+		return &loopSet{serial: k.Serial(), kernel: weak.Make(k), name: loopName(k, code.Symbol), module: code.Module, suffixes: suffixes[k.Op.Kind]}
+	})
+	if added {
+		runtime.AddCleanup(k, d.loops.drop, k.Serial())
 	}
-	code := names.Of(k)
-	s := &loopSet{serial: k.Serial(), kernel: weak.Make(k), name: loopName(k, code.Symbol), module: code.Module, suffixes: suffixes[k.Op.Kind]}
-	table := maps.Clone(old)
-	table[s.serial] = s
-	d.loops.Store(&table)
-	runtime.AddCleanup(k, d.dropLoops, s.serial)
 	return s
-}
-
-// dropLoops takes the loops of a kernel that nobody holds out of the table.
-func (d *Device) dropLoops(serial uint32) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	table := maps.Clone(*d.loops.Load())
-	delete(table, serial)
-	d.loops.Store(&table)
 }
 
 // loopName is the name of a kernel's device code, as the generator writes it.
@@ -207,37 +192,22 @@ func (d *Device) kernel(of *named, module, name string) (*kernel, error) {
 	key := kernelKey{of.id, module, name}
 	if !of.known {
 		key.source = nil // Function says why
-	} else if k := (*d.kernels.Load())[key]; k != nil {
+	} else if k, ok := d.kernels.get(key); ok {
 		return k, nil
 	}
 	f, err := d.loader.Function(d.dev, of.Source, module, name)
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	old := *d.kernels.Load()
-	if k := old[key]; k != nil {
-		return k, nil
-	}
-	k := &kernel{function: f}
-	k.shared.Store(defaultShared)
-	table := maps.Clone(old)
-	table[key] = k
-	d.kernels.Store(&table)
-	if lease := code.LeaseOf(of.Source); lease != nil {
-		runtime.AddCleanup(lease, d.dropKernel, key)
+	k, added := d.kernels.add(key, func() *kernel {
+		k := &kernel{function: f}
+		k.shared.Store(defaultShared)
+		return k
+	})
+	if lease := code.LeaseOf(of.Source); added && lease != nil {
+		runtime.AddCleanup(lease, d.kernels.drop, key)
 	}
 	return k, nil
-}
-
-// dropKernel takes a kernel out of the table whose source nobody holds.
-func (d *Device) dropKernel(key kernelKey) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	table := maps.Clone(*d.kernels.Load())
-	delete(table, key)
-	d.kernels.Store(&table)
 }
 
 // allow lets blocks of the kernel use shared bytes of dynamic shared memory.

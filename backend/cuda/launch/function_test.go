@@ -41,7 +41,7 @@ func TestDropped(t *testing.T) {
 	for range 1000 {
 		use(fresh())
 	}
-	entries := func() []int { return []int{len(*d.loops.Load()), len(*d.kernels.Load())} }
+	entries := func() []int { return []int{len(*d.loops.now.Load()), len(*d.kernels.now.Load())} }
 	patience.Until(t, func() bool {
 		runtime.GC()
 		return cmp.Equal([]int{1, 1}, entries())
