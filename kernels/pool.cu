@@ -1,5 +1,5 @@
 // Poolings over the last axes of contiguous tensors: max_pool, avg_pool and the
-// gradient of avg_pool. One thread makes one element.
+// gradient of avg_pool, and blocks put together: fold_blocks. One thread makes one element.
 
 #include "real.cuh"
 #include "windows.cuh"
@@ -126,6 +126,47 @@ template <class S, int axes> SINTER_FN void avg_pool_grad(const Pool<axes>& p, S
   out[i] = cast<S>(sum);
 }
 
+// blocks_of calls f, for every block that element at is in, with the place in the block and
+// which block it is: the last block first, so that places go up.
+template <int a, int axes, class F>
+SINTER_FN void blocks_of(const Pool<axes>& p, const int (&at)[axes], long long place, long long block, F& f) {
+  if constexpr (a == axes) {
+    f(place, block);
+  } else {
+    const int stride = p.w.stride[a], dilation = p.w.dilation[a];
+    const int i = at[a] + p.w.padding[a], before = i - dilation * (p.w.kernel[a] - 1) - 1;
+    int last = i / stride;
+    const int first = before < 0 ? 0 : before / stride + 1;
+    if (last >= p.w.out[a]) last = p.w.out[a] - 1;
+#pragma unroll 1
+    for (int o = last; o >= first; o--) {
+      int k = i - o * stride;
+      if (dilation != 1) {
+        const int apart = k;
+        k /= dilation;
+        if (k * dilation != apart) continue;
+      }
+      blocks_of<a + 1>(p, at, place * p.w.kernel[a] + k, block * p.w.out[a] + o, f);
+    }
+  }
+}
+
+// A plane of x has block_size times blocks elements; count and positions are those of the result.
+template <class S, int axes>
+SINTER_FN void fold_blocks(const Pool<axes>& p, S* out, const S* x, long long block_size, long long blocks) {
+  typedef compute_t<S> T;
+  const unsigned i = pool_thread();
+  if (i >= p.count) return;
+  const unsigned plane = quotient(i, p.positions);
+  int at[axes];
+  Windows<axes>::split(i - plane * p.positions.divisor, p.w.in, p.w.in_by, at);
+  x += plane * block_size * blocks;
+  T sum = 0;
+  auto add = [&](long long place, long long block) { sum += cast<T>(x[place * blocks + block]); };
+  blocks_of<0>(p, at, 0, 0, add);
+  out[i] = cast<S>(sum);
+}
+
 }  // namespace sinter
 
 // The suffix is the number of axes, 1 to 2 or 3 to 6. Blocks of 256 threads, grid
@@ -146,8 +187,16 @@ template <class S, int axes> SINTER_FN void avg_pool_grad(const Pool<axes>& p, S
     sinter::avg_pool_grad(p, out, g, out_size);                                                                             \
   }
 
+#define SINTER_FOLD_BLOCKS(dtype, axes)                                                                                     \
+  extern "C" __global__ void __launch_bounds__(256) fold_blocks_##dtype##_##axes(                                           \
+      sinter::Pool<axes> p, sinter::dtype* out, const sinter::dtype* x, long long block_size, long long blocks) {           \
+    sinter::fold_blocks(p, out, x, block_size, blocks);                                                                     \
+  }
+
 #define SINTER_POOL_INT(dtype) SINTER_MAX_POOL(dtype, 2) SINTER_MAX_POOL(dtype, 6)
-#define SINTER_POOL(dtype) SINTER_POOL_INT(dtype) SINTER_AVG_POOL(dtype, 2) SINTER_AVG_POOL(dtype, 6)
+#define SINTER_POOL(dtype)                                                                 \
+  SINTER_POOL_INT(dtype) SINTER_AVG_POOL(dtype, 2) SINTER_AVG_POOL(dtype, 6) \
+  SINTER_FOLD_BLOCKS(dtype, 2) SINTER_FOLD_BLOCKS(dtype, 6)
 
 SINTER_POOL_INT(uint8)
 SINTER_POOL_INT(int8)

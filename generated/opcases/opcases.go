@@ -224,6 +224,8 @@ var Cases = []optest.Operator{
 	fmaxCase,
 	fminCase,
 	fmodCase,
+	foldBlocksCase,
+	foldBlocksPartsCase,
 	foldWholeCase,
 	fracCase,
 	frexpCase,

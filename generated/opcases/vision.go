@@ -168,6 +168,38 @@ var flatRowsCase = optest.Operator{
 	Grad: []bool{false},
 }
 
+var foldBlocksCase = optest.Operator{
+	Op:     ops.FoldBlocksOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FoldBlocks(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6, 9}}, Attrs: []ir.Value{ir.IntsValue([]int{4, 5}), ir.IntsValue([]int{2, 3}), ir.IntsValue([]int{2, 1}), ir.IntsValue([]int{1, 0}), ir.IntsValue([]int{1, 1})}},
+		{Shapes: [][]int{{3, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntsValue([]int{3}), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{2})}},
+		{Shapes: [][]int{{2, 8, 12}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 3}), ir.IntsValue([]int{2, 2, 2}), ir.IntsValue([]int{1, 3, 1}), ir.IntsValue([]int{1, 1, 0}), ir.IntsValue([]int{1, 2, 1})}},
+	},
+	Grad: []bool{true},
+}
+
+var foldBlocksPartsCase = optest.Operator{
+	Op:     ops.FoldBlocksPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FoldBlocksParts(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, a.Attrs[2].Ints, a.Attrs[3].Ints, a.Attrs[4].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil), ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 3, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{7}), ir.IntsValue([]int{3}), ir.IntsValue([]int{1}), ir.IntsValue([]int{0}), ir.IntsValue([]int{2})}},
+	},
+	Grad: []bool{true},
+}
+
 var im2colCase = optest.Operator{
 	Op:     ops.Im2colOp(),
 	Schema: "ops.yaml",

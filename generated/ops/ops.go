@@ -284,6 +284,8 @@ func Descriptors() []*ir.Op {
 		&fminGradYOp,
 		&fmodOp,
 		&fmodGradYOp,
+		&foldBlocksOp,
+		&foldBlocksPartsOp,
 		&foldWholeOp,
 		&fracOp,
 		&frexpOp,

@@ -3,6 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -282,7 +284,7 @@ func Col2im(x *core.Tensor, outputSize, kernelSize, dilation, padding, stride []
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Col2im(composite.Columns{IndexSelect: IndexSelect, IndexAdd: IndexAdd, PadConstant: PadConstant, Narrow: Narrow, Reshape: Reshape}, x, outputSize, kernelSize, dilation, padding, stride)
+		return composite.Col2im(FoldBlocks, FoldBlocksParts, Reshape, x, outputSize, kernelSize, dilation, padding, stride)
 	})
 	core.Composed(&col2imOp, in, out)
 	return out
@@ -417,6 +419,104 @@ func flatRowsCompose(index *core.Tensor, rows int) *core.Tensor {
 	return Reshape(Add(index, Reshape(WindowIndex([]int{shapes.Size(index.Shape(), 0)}, 1, rows, core.PlacementLike(index)), []int{shapes.Size(index.Shape(), 0), 1, 1})), []int{ir.NumElements(index.Shape())})
 }
 
+var foldBlocksOp = ir.Op{
+	Name:    "fold_blocks",
+	Doc:     "returns planes of the extents size, which are the sums of the blocks that x [planes, elements of a block, blocks] has for each.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInts}, {Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FoldBlocks}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FoldBlocksOp returns the descriptor of fold_blocks, which must not be
+// changed.
+func FoldBlocksOp() *ir.Op {
+	return &foldBlocksOp
+}
+
+// FoldBlocks returns planes of the extents size, which are the sums of the
+// blocks that x [planes, elements of a block, blocks] has for each.
+func FoldBlocks(x *core.Tensor, size, kernel, stride, padding, dilation []int) *core.Tensor {
+	if core.InParts(&foldBlocksOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.FoldBlocksShape(x.Shape(), size, kernel, stride, padding, dilation))
+	}) {
+		return FoldBlocksParts(x, size, kernel, stride, padding, dilation)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &foldBlocksOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(size), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.FoldBlocksShape(x.Shape(), size, kernel, stride, padding, dilation))
+		},
+		Backward: foldBlocksBackward,
+	})
+}
+
+// foldBlocksBackward is the gradient of fold_blocks.
+func foldBlocksBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	kernel := grad.Attr(1).Ints
+	stride := grad.Attr(2).Ints
+	padding := grad.Attr(3).Ints
+	dilation := grad.Attr(4).Ints
+	grad.Set(0, Reshape(Im2col(Unsqueeze(dy, 0), kernel, dilation, padding, stride), grad.InShape(0)))
+}
+
+var foldBlocksPartsOp = ir.Op{
+	Name:    "fold_blocks_parts",
+	Doc:     "is fold_blocks as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "size", Kind: ir.AttrInts}, {Name: "kernel", Kind: ir.AttrInts}, {Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FoldBlocksPartsOp returns the descriptor of fold_blocks_parts, which must
+// not be changed.
+func FoldBlocksPartsOp() *ir.Op {
+	return &foldBlocksPartsOp
+}
+
+// FoldBlocksParts is fold_blocks as a composition.
+func FoldBlocksParts(x *core.Tensor, size, kernel, stride, padding, dilation []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&foldBlocksPartsOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &foldBlocksPartsOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(size), ir.IntsValue(kernel), ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation)},
+		Backward: foldBlocksPartsBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.FoldBlocks(IndexAdd, Narrow, Reshape, x, size, kernel, stride, padding, dilation)
+		})}
+	})
+	return results[0]
+}
+
+// foldBlocksPartsBackward is the gradient of fold_blocks_parts.
+func foldBlocksPartsBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	kernel := grad.Attr(1).Ints
+	stride := grad.Attr(2).Ints
+	padding := grad.Attr(3).Ints
+	dilation := grad.Attr(4).Ints
+	grad.Set(0, Reshape(Im2col(Unsqueeze(dy, 0), kernel, dilation, padding, stride), grad.InShape(0)))
+}
+
 var im2colOp = ir.Op{
 	Name:    "im2col",
 	Doc:     "returns the blocks of kernel_size of x [n, channels, spatial...], stride apart, as columns: axis 1 has the elements of a block, channel by channel, and axis 2 the blocks.",
@@ -443,17 +543,33 @@ func Im2col(x *core.Tensor, kernelSize, dilation, padding, stride []int) *core.T
 	if t := core.Refused(&im2colOp, in...); t != nil {
 		return t
 	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.Im2col(composite.Columns{IndexSelect: IndexSelect, IndexAdd: IndexAdd, PadConstant: PadConstant, Narrow: Narrow, Reshape: Reshape}, x, kernelSize, dilation, padding, stride)
+	results := core.Custom(core.Apply{
+		Op:       &im2colOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntsValue(kernelSize), ir.IntsValue(dilation), ir.IntsValue(padding), ir.IntsValue(stride)},
+		Backward: im2colBackward,
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return composite.Im2col(composite.Columns{IndexSelect: IndexSelect, PadConstant: PadConstant, Unfold: Unfold, Slice: Slice, Permute: Permute, Reshape: Reshape, Clone: Clone}, x, kernelSize, dilation, padding, stride)
+		})}
 	})
-	core.Composed(&im2colOp, in, out)
-	return out
+	return results[0]
 }
 
 // Im2colOut is Im2col with the result written to dst, which has its shape and
 // device.
 func Im2colOut(dst, x *core.Tensor, kernelSize, dilation, padding, stride []int) error {
 	return core.CopyOut(dst, &im2colOp, Im2col(x, kernelSize, dilation, padding, stride))
+}
+
+// im2colBackward is the gradient of im2col.
+func im2colBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	kernelSize := grad.Attr(0).Ints
+	dilation := grad.Attr(1).Ints
+	padding := grad.Attr(2).Ints
+	stride := grad.Attr(3).Ints
+	grad.Set(0, Col2im(dy, grad.InShape(0)[2:], kernelSize, dilation, padding, stride))
 }
 
 var interpolateOp = ir.Op{
@@ -549,135 +665,4 @@ func linearTapsCompose(places *core.Tensor, n int) (*core.Tensor, *core.Tensor) 
 	both := Stack([]*core.Tensor{low, Add(low, core.ScalarTensor(ir.IntScalar(1)))}, -1)
 	inside := LogicalAnd(Ge(both, core.ScalarTensor(ir.IntScalar(0))), Le(both, core.ScalarTensor(ir.IntScalar(int64(n-1)))))
 	return ToType(Where(inside, both, core.ScalarTensor(ir.IntScalar(0))), ir.Int64), Where(inside, Stack([]*core.Tensor{Sub(core.ScalarTensor(ir.IntScalar(1)), part), part}, -1), core.ScalarTensor(ir.IntScalar(0)))
-}
-
-var maskedWeightsOp = ir.Op{
-	Name:    "masked_weights",
-	Doc:     "returns weight [n, points, k] times mask, with an element for each of n and points.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "weight"}, {Name: "mask", Optional: true}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MaskedWeightsOp returns the descriptor of masked_weights, which must not be
-// changed.
-func MaskedWeightsOp() *ir.Op {
-	return &maskedWeightsOp
-}
-
-// MaskedWeights returns weight [n, points, k] times mask, with an element for
-// each of n and points.
-func MaskedWeights(weight, mask *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{weight, mask}
-	if t := core.Refused(&maskedWeightsOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return maskedWeightsCompose(weight, mask)
-	})
-	core.Composed(&maskedWeightsOp, in, out)
-	return out
-}
-
-func maskedWeightsCompose(weight, mask *core.Tensor) *core.Tensor {
-	if mask == nil {
-		return weight
-	}
-	return Mul(weight, Reshape(mask, []int{shapes.Size(weight.Shape(), 0), shapes.Size(weight.Shape(), 1), 1}))
-}
-
-var mostPlacesOp = ir.Op{
-	Name:    "most_places",
-	Doc:     "returns how many places there are at most in bins of the extent step, and at least one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "step"}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MostPlacesOp returns the descriptor of most_places, which must not be
-// changed.
-func MostPlacesOp() *ir.Op {
-	return &mostPlacesOp
-}
-
-// MostPlaces returns how many places there are at most in bins of the extent
-// step, and at least one.
-func MostPlaces(step *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{step}
-	if t := core.Refused(&mostPlacesOp, in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return mostPlacesCompose(step)
-		})
-	})
-	core.Composed(&mostPlacesOp, in, out)
-	return out
-}
-
-func mostPlacesCompose(step *core.Tensor) *core.Tensor {
-	most := ToType(Max(Ceil(step), nil, false), ir.Float64)
-	return ToType(ClampMin(Where(Lt(most, number(1e+09)), most, number(1e+09)), core.ScalarTensor(ir.IntScalar(1))), ir.Int64)
-}
-
-var nmsOp = ir.Op{
-	Name:    "nms",
-	Doc:     "returns which of boxes [n, 4], by their corners x1, y1, x2 and y2, to keep, the one of the largest of scores [n] first: those whose box_iou with none that is kept before is more than iou_threshold.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "boxes"}, {Name: "scores"}},
-	Attrs:   []ir.Attr{{Name: "iou_threshold", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSyncs,
-}
-
-// NMSOp returns the descriptor of nms, which must not be changed.
-func NMSOp() *ir.Op {
-	return &nmsOp
-}
-
-// NMS returns which of boxes [n, 4], by their corners x1, y1, x2 and y2, to
-// keep, the one of the largest of scores [n] first: those whose box_iou with
-// none that is kept before is more than iou_threshold. The host waits for
-// their number. It is torchvision's nms.
-func NMS(boxes, scores *core.Tensor, iouThreshold float64) *core.Tensor {
-	in := []*core.Tensor{boxes, scores}
-	if t := core.Refused(&nmsOp, in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return nmsCompose(boxes, scores, iouThreshold)
-		})
-	})
-	core.Composed(&nmsOp, in, out)
-	return out
-}
-
-func nmsCompose(boxes, scores *core.Tensor, iouThreshold float64) *core.Tensor {
-	if len(boxes.Shape()) != 2 || shapes.Size(boxes.Shape(), 1) != 4 || !shapes.EqualInts(scores.Shape(), []int{shapes.Size(boxes.Shape(), 0)}) {
-		return Refuse(boxes, "boxes must be [n, 4], and scores [n]")
-	}
-	order := Argsort(scores, 0, true)
-	stay := Squeeze(Suppressed(Unsqueeze(IndexSelect(boxes, 0, order), 0), iouThreshold), []int{0})
-	return MaskedSelect(order, stay)
-}
-
-// NMSOut is NMS with the result written to dst, which has its shape and
-// device.
-func NMSOut(dst, boxes, scores *core.Tensor, iouThreshold float64) error {
-	return core.CopyOut(dst, &nmsOp, NMS(boxes, scores, iouThreshold))
 }

@@ -12,6 +12,137 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var maskedWeightsOp = ir.Op{
+	Name:    "masked_weights",
+	Doc:     "returns weight [n, points, k] times mask, with an element for each of n and points.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "weight"}, {Name: "mask", Optional: true}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MaskedWeightsOp returns the descriptor of masked_weights, which must not be
+// changed.
+func MaskedWeightsOp() *ir.Op {
+	return &maskedWeightsOp
+}
+
+// MaskedWeights returns weight [n, points, k] times mask, with an element for
+// each of n and points.
+func MaskedWeights(weight, mask *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{weight, mask}
+	if t := core.Refused(&maskedWeightsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maskedWeightsCompose(weight, mask)
+	})
+	core.Composed(&maskedWeightsOp, in, out)
+	return out
+}
+
+func maskedWeightsCompose(weight, mask *core.Tensor) *core.Tensor {
+	if mask == nil {
+		return weight
+	}
+	return Mul(weight, Reshape(mask, []int{shapes.Size(weight.Shape(), 0), shapes.Size(weight.Shape(), 1), 1}))
+}
+
+var mostPlacesOp = ir.Op{
+	Name:    "most_places",
+	Doc:     "returns how many places there are at most in bins of the extent step, and at least one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "step"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// MostPlacesOp returns the descriptor of most_places, which must not be
+// changed.
+func MostPlacesOp() *ir.Op {
+	return &mostPlacesOp
+}
+
+// MostPlaces returns how many places there are at most in bins of the extent
+// step, and at least one.
+func MostPlaces(step *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{step}
+	if t := core.Refused(&mostPlacesOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return mostPlacesCompose(step)
+		})
+	})
+	core.Composed(&mostPlacesOp, in, out)
+	return out
+}
+
+func mostPlacesCompose(step *core.Tensor) *core.Tensor {
+	most := ToType(Max(Ceil(step), nil, false), ir.Float64)
+	return ToType(ClampMin(Where(Lt(most, number(1e+09)), most, number(1e+09)), core.ScalarTensor(ir.IntScalar(1))), ir.Int64)
+}
+
+var nmsOp = ir.Op{
+	Name:    "nms",
+	Doc:     "returns which of boxes [n, 4], by their corners x1, y1, x2 and y2, to keep, the one of the largest of scores [n] first: those whose box_iou with none that is kept before is more than iou_threshold.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "boxes"}, {Name: "scores"}},
+	Attrs:   []ir.Attr{{Name: "iou_threshold", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSyncs,
+}
+
+// NMSOp returns the descriptor of nms, which must not be changed.
+func NMSOp() *ir.Op {
+	return &nmsOp
+}
+
+// NMS returns which of boxes [n, 4], by their corners x1, y1, x2 and y2, to
+// keep, the one of the largest of scores [n] first: those whose box_iou with
+// none that is kept before is more than iou_threshold. The host waits for
+// their number. It is torchvision's nms.
+func NMS(boxes, scores *core.Tensor, iouThreshold float64) *core.Tensor {
+	in := []*core.Tensor{boxes, scores}
+	if t := core.Refused(&nmsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return nmsCompose(boxes, scores, iouThreshold)
+		})
+	})
+	core.Composed(&nmsOp, in, out)
+	return out
+}
+
+func nmsCompose(boxes, scores *core.Tensor, iouThreshold float64) *core.Tensor {
+	if len(boxes.Shape()) != 2 || shapes.Size(boxes.Shape(), 1) != 4 || !shapes.EqualInts(scores.Shape(), []int{shapes.Size(boxes.Shape(), 0)}) {
+		return Refuse(boxes, "boxes must be [n, 4], and scores [n]")
+	}
+	order := Argsort(scores, 0, true)
+	stay := Squeeze(Suppressed(Unsqueeze(IndexSelect(boxes, 0, order), 0), iouThreshold), []int{0})
+	return MaskedSelect(order, stay)
+}
+
+// NMSOut is NMS with the result written to dst, which has its shape and
+// device.
+func NMSOut(dst, boxes, scores *core.Tensor, iouThreshold float64) error {
+	return core.CopyOut(dst, &nmsOp, NMS(boxes, scores, iouThreshold))
+}
+
 var nmsKeptOp = ir.Op{
 	Name:    "nms_kept",
 	Doc:     "returns which of boxes [batch, n, 4], by their corners x1, y1, x2 and y2 and the best one first, nms keeps: those whose box_iou with none that is kept before is more than iou_threshold.",
@@ -547,52 +678,4 @@ func weightedRowsGradPartsBackward(grad *core.Grad) {
 		g := grad.In(0)
 		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
 	}
-}
-
-var weightedRowsProductsOp = ir.Op{
-	Name:    "weighted_rows_products",
-	Doc:     "returns the products of row p of g with the rows of x that index [1 or batch, points, k] names, added up over a batch that shares index.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// WeightedRowsProductsOp returns the descriptor of weighted_rows_products,
-// which must not be changed.
-func WeightedRowsProductsOp() *ir.Op {
-	return &weightedRowsProductsOp
-}
-
-// WeightedRowsProducts returns the products of row p of g with the rows of x
-// that index [1 or batch, points, k] names, added up over a batch that shares
-// index.
-func WeightedRowsProducts(g, x, index *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{g, x, index}
-	if t := core.Refused(&weightedRowsProductsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&weightedRowsProductsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(WeightedRowsProducts(core.Wide(g), core.Wide(x), index), to)
-		})
-		core.Composed(&weightedRowsProductsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return weightedRowsProductsCompose(g, x, index)
-	})
-	core.Composed(&weightedRowsProductsOp, in, out)
-	return out
-}
-
-func weightedRowsProductsCompose(g, x, index *core.Tensor) *core.Tensor {
-	each := Sum(Mul(Unsqueeze(g, 2), RowsAt(x, index)), []int{3}, false, ir.Invalid)
-	if shapes.Size(index.Shape(), 0) == shapes.Size(x.Shape(), 0) {
-		return each
-	}
-	return Sum(each, []int{0}, true, ir.Invalid)
 }

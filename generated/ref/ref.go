@@ -82,6 +82,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.SortOp():                    refopaque.Sort,
 		ops.SortFirstOp():               refopaque.SortFirst,
 		ops.Float8BytesOp():             refopaque.Float8Bytes,
+		ops.FoldBlocksOp():              refopaque.FoldBlocks,
 		ops.SuppressedOp():              refopaque.Suppressed,
 		ops.WeightedRowsOp():            refopaque.WeightedRows,
 		ops.WeightedRowsGradOp():        refopaque.WeightedRowsGrad,

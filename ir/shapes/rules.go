@@ -51,6 +51,7 @@ var Rules = map[string]any{
 	"max_unpool":              MaxUnpoolShape,
 	"avg_pool":                AvgPoolShape,
 	"avg_pool_grad":           AvgPoolGradShape,
+	"fold_blocks":             FoldBlocksShape,
 	"grid_sample":             GridSampleShape,
 	"grid_sample_grad_input":  GridSampleGradInputShape,
 	"grid_sample_grad_grid":   GridSampleGradGridShape,

@@ -177,6 +177,38 @@ func AvgPoolGradShape(g, input, kernel, stride, padding []int, ceil bool) ([]int
 	return input, nil
 }
 
+// FoldBlocksShape returns the shape [planes, size...] of planes that x [planes, elements of
+// a block, blocks] is put together to.
+func FoldBlocksShape(x, size, kernel, stride, padding, dilation []int) ([]int, error) {
+	if len(x) != 3 || len(size) == 0 {
+		return nil, ir.ShapeErrorf("blocks are x [planes, elements of a block, blocks] and go to one axis or more, have %v and %v", x, size)
+	}
+	for _, list := range [][]int{size, kernel} {
+		if err := ir.CheckShape(list); err != nil {
+			return nil, err
+		}
+	}
+	count, err := windows(size, kernel, stride, padding, dilation, false)
+	if err != nil {
+		return nil, err
+	}
+	if x[1] != ir.NumElements(kernel) || ir.CheckShape(count) != nil || x[2] != ir.NumElements(count) {
+		return nil, ir.ShapeErrorf("windows %v over %v are %v blocks, not those of x %v", kernel, size, count, x)
+	}
+	out := append([]int{x[0]}, size...)
+	return out, ir.CheckShape(out)
+}
+
+// Windows returns how many windows there are along each of the extents spatial, which have
+// some.
+func Windows(spatial, kernel, stride, padding, dilation []int) []int {
+	count, err := windows(spatial, kernel, stride, padding, dilation, false)
+	if err != nil {
+		return nil
+	}
+	return count
+}
+
 func ones(n int) []int {
 	list := make([]int, n)
 	for i := range list {

@@ -5,17 +5,23 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-// Columns are the operators that blocks are taken apart and put together by.
+// Columns are the operators that blocks are taken apart by.
 type Columns struct {
 	IndexSelect pick
-	IndexAdd    indexAdd
 	PadConstant padWith
-	Narrow      narrow
+	Unfold      narrow
+	Slice       func(x *core.Tensor, dim, start, end, step int) *core.Tensor
+	Permute     withInts
 	Reshape     withInts
+	Clone       copyOf
 }
+
+// A fold puts blocks together.
+type fold = func(x *core.Tensor, size, kernel, stride, padding, dilation []int) *core.Tensor
 
 // A blocking is how an image is cut into blocks, which may overlap.
 type blocking struct{ image, kernel, dilation, padding, stride []int }
@@ -89,6 +95,9 @@ func (b *blocking) places() []int64 {
 	return list
 }
 
+// viewedAxes is the number of axes whose blocks are a view: one has two axes for each, and two more.
+const viewedAxes = 3
+
 // Im2col returns the blocks of x [n, channels, spatial...] as columns
 // [n, channels * elements of a block, blocks].
 func Im2col(o Columns, x *core.Tensor, kernel, dilation, padding, stride []int) *core.Tensor {
@@ -103,17 +112,49 @@ func Im2col(o Columns, x *core.Tensor, kernel, dilation, padding, stride []int) 
 	if err != nil {
 		return core.Fail(op("im2col"), err)
 	}
+	to := []int{shape[0], shape[1] * ir.NumElements(b.kernel), ir.NumElements(b.count())}
+	if len(b.image) <= viewedAxes {
+		return o.viewed(x, b, to)
+	}
 	flat := o.Reshape(x, []int{shape[0] * shape[1], ir.NumElements(b.image)})
 	if slices.Max(b.padding) > 0 {
 		flat = o.PadConstant(flat, []int{0, 1}, ir.IntScalar(0))
 	}
 	index := core.From(b.places(), nil, core.Placement{Device: look(x).Device()})
-	return o.Reshape(o.IndexSelect(flat, 1, index), []int{shape[0], shape[1] * ir.NumElements(b.kernel), ir.NumElements(b.count())})
+	return o.Reshape(o.IndexSelect(flat, 1, index), to)
+}
+
+// viewed returns the blocks of x in the shape to: a copy of a view in which they overlap.
+func (o Columns) viewed(x *core.Tensor, b *blocking, to []int) *core.Tensor {
+	axes, all := len(b.image), x
+	if slices.Max(b.padding) > 0 {
+		var padding []int // from the last axis on, before and behind
+		for _, p := range slices.Backward(b.padding) {
+			padding = append(padding, p, p)
+		}
+		all = o.PadConstant(x, padding, ir.IntScalar(0))
+	}
+	order := []int{0, 1}
+	for i := range axes {
+		all = o.Unfold(all, 2+i, b.dilation[i]*(b.kernel[i]-1)+1, b.stride[i])
+		if b.dilation[i] > 1 {
+			all = o.Slice(all, -1, 0, b.dilation[i]*b.kernel[i], b.dilation[i])
+		}
+		order = append(order, 2+axes+i)
+	}
+	for i := range axes {
+		order = append(order, 2+i)
+	}
+	out := o.Reshape(o.Permute(all, order), to)
+	if core.FirstError(out) == nil && look(out).SharesStorage(look(x)) { // of blocks of one element
+		return o.Clone(out)
+	}
+	return out
 }
 
 // Col2im returns images [n, channels, size...] whose blocks are the columns of x, with or
 // without n. Elements that are in several blocks get their sum.
-func Col2im(o Columns, x *core.Tensor, size, kernel, dilation, padding, stride []int) *core.Tensor {
+func Col2im(foldBlocks, parts fold, reshape withInts, x *core.Tensor, size, kernel, dilation, padding, stride []int) *core.Tensor {
 	if t := core.FirstError(x); t != nil {
 		return t
 	}
@@ -127,10 +168,33 @@ func Col2im(o Columns, x *core.Tensor, size, kernel, dilation, padding, stride [
 	if rank != 2 && rank != 3 || shape[rank-2]%area != 0 || shape[rank-1] != blocks {
 		return core.Fail(op("col2im"), fmt.Errorf("%w: x must be [n, channels*%d, %d] or [channels*%d, %d], has shape %v", ir.ErrShape, area, blocks, area, blocks, shape))
 	}
-	planes, n := ir.NumElements(shape[:rank-1])/area, ir.NumElements(size)
+	if !look(x).DType().IsFloat() || len(size) > foldedAxes {
+		foldBlocks = parts
+	}
+	planes := reshape(x, []int{ir.NumElements(shape[:rank-1]) / area, area, blocks})
+	lead := append(slices.Clone(shape[:rank-2]), shape[rank-2]/area)
+	return reshape(foldBlocks(planes, b.image, b.kernel, b.stride, b.padding, b.dilation), append(lead, size...))
+}
+
+// foldedAxes is the number of axes that kernels put blocks together along.
+const foldedAxes = 6
+
+// FoldBlocks returns planes of the extents size whose blocks are x [planes, elements of a
+// block, blocks].
+func FoldBlocks(add indexAdd, narrow narrow, reshape withInts, x *core.Tensor, size, kernel, stride, padding, dilation []int) *core.Tensor {
+	if t := core.FirstError(x); t != nil {
+		return t
+	}
+	b, err := newBlocking(size, kernel, dilation, padding, stride)
+	if err != nil {
+		return core.Fail(op("fold_blocks_parts"), err)
+	}
+	shape, n := look(x).Shape(), ir.NumElements(size)
+	if _, err := shapes.FoldBlocksShape(shape, size, kernel, stride, padding, dilation); err != nil {
+		return core.Fail(op("fold_blocks_parts"), err)
+	}
 	place := core.PlacementLike(look(x))
 	index := core.From(b.places(), nil, core.Placement{Device: look(x).Device()})
-	sums := o.IndexAdd(core.Zeros([]int{planes, n + 1}, *place), 1, index, o.Reshape(x, []int{planes, area * blocks}))
-	lead := append(slices.Clone(shape[:rank-2]), shape[rank-2]/area)
-	return o.Reshape(o.Narrow(sums, 1, 0, n), append(lead, size...))
+	sums := add(core.Zeros([]int{shape[0], n + 1}, *place), 1, index, reshape(x, []int{shape[0], shape[1] * shape[2]}))
+	return reshape(narrow(sums, 1, 0, n), append([]int{shape[0]}, size...))
 }

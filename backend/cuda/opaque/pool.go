@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/space"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 )
 
 // A pooling moves windows over the planes of a tensor, its last axes.
@@ -127,6 +128,21 @@ func AvgPoolGrad(g code.GPU, c *ir.Call) error {
 	l.padded = c.Attrs[5].Int != 0
 	out := ir.NumElements(l.out)
 	return l.average(g, c, []int{ir.NumElements(l.in), out}, int64(out))
+}
+
+// FoldBlocks returns planes that are the sums of their blocks, from x [planes, elements of a
+// block, blocks]. Attributes: size, the extents of a plane, kernel, stride, padding, dilation.
+func FoldBlocks(g code.GPU, c *ir.Call) error {
+	if c.Out[0].NumElements() == 0 {
+		return nil
+	}
+	a, x := c.Attrs, c.In[0].Shape
+	count := shapes.Windows(a[0].Ints, a[1].Ints, a[2].Ints, a[3].Ints, a[4].Ints)
+	l, err := newPooling("fold_blocks", a[1:], c.Out[0].Shape, append([]int{x[0]}, count...), true)
+	if err != nil {
+		return err
+	}
+	return l.average(g, c, []int{ir.NumElements(l.in), x[1] * x[2]}, int64(x[1]), int64(x[2]))
 }
 
 // average launches the kernel from c's operand to its result, of which a plane

@@ -111,6 +111,38 @@ func avgPoolGrad[T any](c *ir.Call, f field[T]) error {
 	return nil
 }
 
+// FoldBlocks returns planes that are the sums of their blocks: element k of block l of x
+// [planes, elements, blocks] is added where it lies in its plane, or left out in its padding.
+// Attributes: size, the extents of a plane, kernel, stride, padding, dilation.
+func FoldBlocks(c *ir.Call) error { return inField(c, foldBlocks[float64], foldBlocks[wide.Float]) }
+
+func foldBlocks[T any](c *ir.Call, f field[T]) error {
+	x, out := decode(c.In[0], c.Compute, f.ring), newTensor(c.Out[0].Shape, f.number(0))
+	size, kernel, stride, padding, dilation := c.Attrs[0].Ints, c.Attrs[1].Ints, c.Attrs[2].Ints, c.Attrs[3].Ints, c.Attrs[4].Ints
+	count := make([]int, len(size))
+	for a := range size {
+		for start := -padding[a]; start+dilation[a]*(kernel[a]-1) < size[a]+padding[a]; start += stride[a] {
+			count[a]++
+		}
+	}
+	for plane := range x.shape[0] {
+		each(kernel, func(k []int) {
+			each(count, func(block []int) {
+				place := []int{plane}
+				for a := range size {
+					place = append(place, block[a]*stride[a]-padding[a]+k[a]*dilation[a])
+				}
+				if inside(out.shape, place) {
+					from := *x.at([]int{plane, position(kernel, k), position(count, block)})
+					*out.at(place) = f.add(*out.at(place), from)
+				}
+			})
+		})
+	}
+	encode(c.Out[0], c.Compute, f.ring, out)
+	return nil
+}
+
 // average visits the windows of an average pooling: each of their places, then
 // their end, with what the window's sum is divided by. The attributes from the
 // one at index first are those of AvgPool.
