@@ -65,6 +65,73 @@ SINTER_REDUCE(prod_float64, ProdFloatFn<float64>, float64, float64)
 SINTER_REDUCE(prod_complex64, ProdComplexFn<complex64>, complex64, complex64)
 SINTER_REDUCE(prod_complex128, ProdComplexFn<complex128>, complex128, complex128)
 
+// ProdFactors: factor, exponent, others, rest
+template <class T> struct ProdFactorsFn {
+  typedef typename real_of<T>::type R;
+  bool keepdim;
+  struct Acc { T p; T zeros; T wild; T rest; };
+  typedef Pack<T, T, T, T> Results;
+  struct First {};
+  SINTER_FN First first(T x) const { return First(); }
+  SINTER_FN Acc init() const {
+    Acc r;
+    r.p = T(1.0);
+    r.zeros = T(0.0);
+    r.wild = T(0.0);
+    r.rest = T(1.0);
+    return r;
+  }
+  SINTER_FN Acc map(First first, T x) const {
+    const bool t0 = sinter::isfinite(x);
+    Acc r;
+    r.p = ((t0 && (x != T(0.0))) ? x : T(1.0));
+    r.zeros = ((x == T(0.0)) ? T(1.0) : T(0.0));
+    r.wild = (t0 ? T(0.0) : T(1.0));
+    r.rest = (t0 ? T(1.0) : x);
+    return r;
+  }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    Acc r;
+    r.p = a.p * b.p;
+    r.zeros = a.zeros + b.zeros;
+    r.wild = a.wild + b.wild;
+    r.rest = a.rest * b.rest;
+    return r;
+  }
+  SINTER_FN Results finish(Acc a, First first, long long count) const {
+    Results r;
+    const T t0 = ((sinter::isfinite(a.p) && (a.p != T(0.0))) ? sinter::floor(sinter::log2(sinter::abs(a.p)) / T(2.0)) : T(0.0));
+    const T t1 = sinter::exp2(-t0);
+    get<0>(r) = a.p * t1 * t1;
+    get<1>(r) = t0 * T(2.0);
+    get<2>(r) = sinter::min(a.zeros, T(2.0)) * T(4.0) + sinter::min(a.wild, T(2.0));
+    get<3>(r) = a.rest;
+    return r;
+  }
+};
+SINTER_FOLD(prod_factors_float16, ProdFactorsFn<float64>, 4, float16, float16, float16, float16, float16)
+SINTER_FOLD(prod_factors_bfloat16, ProdFactorsFn<float64>, 4, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_FOLD(prod_factors_float32, ProdFactorsFn<float64>, 4, float32, float32, float32, float32, float32)
+SINTER_FOLD(prod_factors_float64, ProdFactorsFn<float64>, 4, float64, float64, float64, float64, float64)
+
+// ProdSlope: g*where(others >= 8 || others >= 4 && x != 0, 0*where(isfinite(x), rest, where(others - 4*floor(others/4) == 1, 1, sign(x)*rest)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), 1)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*where(isfinite(x), rest, where(others - 4*floor(others/4) == 1, 1, sign(x)*rest)))
+template <class T> struct ProdSlopeFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T factor, T exponent, T others, T rest) const {
+    const bool t0 = x != T(0.0);
+    const bool t1 = sinter::isfinite(x);
+    const T t2 = (t1 ? rest : (((others - T(4.0) * sinter::floor(others / T(4.0))) == T(1.0)) ? T(1.0) : (sinter::sign(x) * rest)));
+    const bool t3 = t1 && t0;
+    const bool t4 = sinter::abs(x) < T(1.0);
+    const T t5 = sinter::exp2((exponent + (t3 ? (t4 ? T(76.0) : T(-76.0)) : T(0.0))) / T(2.0));
+    return g * (((others >= T(8.0)) || ((others >= T(4.0)) && t0)) ? (T(0.0) * t2) : (factor / (t3 ? (x * (t4 ? T(7.555786372591432e+22) : T(1.3234889800848443e-23))) : T(1.0)) * t5 * t5 * t2));
+  }
+};
+SINTER_ELEMENTWISE(prod_slope_float16, ProdSlopeFn<float32>, float16, float16, float16, float16, float16, float16, float16)
+SINTER_ELEMENTWISE(prod_slope_bfloat16, ProdSlopeFn<float32>, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(prod_slope_float32, ProdSlopeFn<float32>, float32, float32, float32, float32, float32, float32, float32)
+SINTER_ELEMENTWISE(prod_slope_float64, ProdSlopeFn<float64>, float64, float64, float64, float64, float64, float64, float64)
+
 // Root: sqrt(x)
 template <class T> struct RootFn {
   typedef typename real_of<T>::type R;

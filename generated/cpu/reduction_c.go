@@ -10,6 +10,127 @@ import (
 	"unsafe"
 )
 
+// prodFactorsStart: a.p, a.zeros, a.wild, a.rest
+func prodFactorsStart() (float64, float64, float64, float64) {
+	return 1, 0, 0, 1
+}
+
+func prodFactorsStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAZeros, newAWild, newARest := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n)
+	for i := range newAP {
+		newAP[i], newAZeros[i], newAWild[i], newARest[i] = prodFactorsStart()
+	}
+}
+
+// ProdFactorsStart holds the loops of prod_factors_start, by variant and
+// compute dtype.
+var ProdFactorsStart = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsStartLoop},
+	},
+	Vectors: prodFactorsStartVectors,
+}
+
+// prodFactorsStep: a.p, a.zeros, a.wild, a.rest
+func prodFactorsStep(ap, aZeros, aWild, aRest, x float64) (float64, float64, float64, float64) {
+	t0 := num.IsFinite(x)
+	return ap * num.Where(t0 && x != 0, x, 1), aZeros + num.Where(x == 0, float64(1), 0), aWild + num.Where(t0, float64(0), 1), aRest * num.Where(t0, 1, x)
+}
+
+func prodFactorsStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAZeros, newAWild, newARest, ap, aZeros, aWild, aRest, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n), unsafe.Slice((*float64)(p[8]), n)
+	for i := range newAP {
+		newAP[i], newAZeros[i], newAWild[i], newARest[i] = prodFactorsStep(ap[i], aZeros[i], aWild[i], aRest[i], x[i])
+	}
+}
+
+// ProdFactorsStep holds the loops of prod_factors_step, by variant and
+// compute dtype.
+var ProdFactorsStep = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsStepLoop},
+	},
+	Vectors: prodFactorsStepVectors,
+}
+
+// prodFactorsMerge: a.p, a.zeros, a.wild, a.rest
+func prodFactorsMerge(ap, aZeros, aWild, aRest, bp, bZeros, bWild, bRest float64) (float64, float64, float64, float64) {
+	return ap * bp, aZeros + bZeros, aWild + bWild, aRest * bRest
+}
+
+func prodFactorsMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAZeros, newAWild, newARest, ap, aZeros, aWild, aRest, bp, bZeros, bWild, bRest := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n), unsafe.Slice((*float64)(p[8]), n), unsafe.Slice((*float64)(p[9]), n), unsafe.Slice((*float64)(p[10]), n), unsafe.Slice((*float64)(p[11]), n)
+	for i := range newAP {
+		newAP[i], newAZeros[i], newAWild[i], newARest[i] = prodFactorsMerge(ap[i], aZeros[i], aWild[i], aRest[i], bp[i], bZeros[i], bWild[i], bRest[i])
+	}
+}
+
+// ProdFactorsMerge holds the loops of prod_factors_merge, by variant and
+// compute dtype.
+var ProdFactorsMerge = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsMergeLoop},
+	},
+	Vectors: prodFactorsMergeVectors,
+}
+
+// prodFactorsFinish: factor, exponent, others, rest
+func prodFactorsFinish(ap, aZeros, aWild, aRest float64) (float64, float64, float64, float64) {
+	t0 := num.Where(num.IsFinite(ap) && ap != 0, num.Floor(num.Log2(num.Abs(ap))/2), 0)
+	t1 := num.Exp2(-t0)
+	return ap * t1 * t1, t0 * 2, float64(num.Min(aZeros, 2)*4) + num.Min(aWild, 2), aRest
+}
+
+func prodFactorsFinishLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newFactor, newExponent, newOthers, newRest, ap, aZeros, aWild, aRest := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n)
+	for i := range newFactor {
+		newFactor[i], newExponent[i], newOthers[i], newRest[i] = prodFactorsFinish(ap[i], aZeros[i], aWild[i], aRest[i])
+	}
+}
+
+// ProdFactorsFinish holds the loops of prod_factors_finish, by variant and
+// compute dtype.
+var ProdFactorsFinish = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsFinishLoop},
+	},
+	Vectors: prodFactorsFinishVectors,
+}
+
+// ProdFactors holds the loops of the parts of prod_factors.
+var ProdFactors = vector.Code{Parts: &vector.Parts{
+	Start:  &ProdFactorsStart,
+	Step:   &ProdFactorsStep,
+	Merge:  &ProdFactorsMerge,
+	Finish: &ProdFactorsFinish,
+}}
+
+// prodSlope: g*where(others >= 8 || others >= 4 && x != 0, 0*where(isfinite(x), rest, where(others - 4*floor(others/4) == 1, 1, sign(x)*rest)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), 1)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*where(isfinite(x), rest, where(others - 4*floor(others/4) == 1, 1, sign(x)*rest)))
+func prodSlope[T num.Float](g, x, factor, exponent, others, rest T) T {
+	t0 := x != 0
+	t1 := num.IsFinite(x)
+	t2 := num.Where(t1, rest, num.Where(others-T(4*num.Floor(others/4)) == 1, 1, num.Sign(x)*rest))
+	t3 := t1 && t0
+	t4 := num.Abs(x) < 1
+	t5 := num.Exp2((exponent + num.Where(t3, num.Where(t4, T(76), -76), 0)) / 2)
+	return g * num.Where(others >= 8 || others >= 4 && t0, 0*t2, factor/num.Where(t3, x*num.Where(t4, T(7.555786372591432e+22), 1.3234889800848443e-23), 1)*t5*t5*t2)
+}
+
+func prodSlopeLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, factor, exponent, others, rest := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n), unsafe.Slice((*T)(p[3]), n), unsafe.Slice((*T)(p[4]), n), unsafe.Slice((*T)(p[5]), n), unsafe.Slice((*T)(p[6]), n)
+	for i := range out {
+		out[i] = prodSlope(g[i], x[i], factor[i], exponent[i], others[i], rest[i])
+	}
+}
+
+// ProdSlope holds the loops of prod_slope, by variant and compute dtype.
+var ProdSlope = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: prodSlopeLoop[float32], ir.Float64: prodSlopeLoop[float64]},
+	},
+	Vectors: prodSlopeVectors,
+}
+
 // root: sqrt(x)
 func root[T num.Float](x T) T {
 	return num.Sqrt(x)
