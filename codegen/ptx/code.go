@@ -180,5 +180,3 @@ func (l *language) Call(v *expr.Value, args []expr.Part) expr.Part {
 	l.done[v] = r
 	return expr.Part{Text: r, Prec: expr.Atom}
 }
-
-var _ expr.Language = (*language)(nil)

@@ -14,7 +14,7 @@ import (
 )
 
 // computed are the dtypes that regions compute in.
-var computed = (ir.ClassBool | ir.ClassInt | ir.SetOf(ir.Float32, ir.Float64)).List()
+const computed = ir.ClassBool | ir.ClassInt | 1<<ir.Float32 | 1<<ir.Float64
 
 // functionName names the function of the library that computes a call.
 func functionName(g *expr.Graph, v *expr.Value) string {
@@ -52,7 +52,7 @@ func Source(header string) []byte {
 		fmt.Fprintf(&b, "extern \"C\" __device__ int %s(float x) { return to_%s(x).bits; }\n", store(d), d)
 	}
 	seen := map[string]bool{}
-	for _, t := range computed {
+	for _, t := range computed.List() {
 		fmt.Fprintf(&b, "\n// %s.\n\n", t)
 		for _, g := range expr.Instances(t) {
 			if name := functionName(g, g.Roots[0]); !seen[name] {

@@ -96,20 +96,26 @@ func (p *Text) identifiers(text []byte) []string {
 }
 
 // global are the directives that end with their line.
-var global = [][]byte{[]byte(".version"), []byte(".target"), []byte(".address_size")}
+var global = [...]string{".version", ".target", ".address_size"}
 
-// structural are the bytes that statementLength looks at.
-var structural = set("\"/{}=;")
+// structural reports whether statementLength looks at a byte.
+func structural(b byte) bool {
+	switch b {
+	case '"', '/', '{', '}', '=', ';':
+		return true
+	}
+	return false
+}
 
 func statementLength(text []byte) int {
 	for _, directive := range global {
-		if bytes.HasPrefix(text, directive) {
+		if bytes.HasPrefix(text, []byte(directive)) {
 			return lineLength(text)
 		}
 	}
 	function := true // until an equals sign says that braces hold a variable's values
 	for depth, i := 0, 0; i < len(text); i++ {
-		if !structural[text[i]] {
+		if !structural(text[i]) {
 			continue
 		}
 		switch text[i] {
@@ -149,7 +155,7 @@ func parse(text []byte) statement {
 			n = 1 + wordLength(text[i+1:])
 			s.entry = s.entry || depth == 0 && string(text[i:i+n]) == ".entry"
 			for _, directive := range global {
-				if bytes.Equal(text[i:i+n], directive) {
+				if string(text[i:i+n]) == directive {
 					return s
 				}
 			}
@@ -195,20 +201,15 @@ func lineLength(text []byte) int {
 	return len(text)
 }
 
-// inWord are the bytes of identifiers and numbers.
-var inWord = set("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_$%")
+// inWord reports whether a byte is one of identifiers and numbers.
+func inWord(b byte) bool {
+	return 'a' <= b && b <= 'z' || 'A' <= b && b <= 'Z' || '0' <= b && b <= '9' || b == '_' || b == '$' || b == '%'
+}
 
 func wordLength(text []byte) int {
 	n := 0
-	for n < len(text) && inWord[text[n]] {
+	for n < len(text) && inWord(text[n]) {
 		n++
 	}
 	return n
-}
-
-func set(bytes string) (t [256]bool) {
-	for i := range len(bytes) {
-		t[bytes[i]] = true
-	}
-	return t
 }

@@ -86,10 +86,13 @@ func printPTX(r *fusion.Region, g *expr.Graph, l *loop) (string, error) {
 
 // param reads a parameter of a compute dtype.
 func (k *ptxKernel) param(d ir.DType, param string, offset int) string {
-	types := map[ir.DType]string{ir.Bool: "u8", ir.Uint8: "u8", ir.Int8: "s8", ir.Int16: "s16"}
-	typ := types[d]
-	if typ == "" {
-		typ = ptx.Class(d)
+	typ := ptx.Class(d)
+	if bits := 8 * d.Size(); bits < 32 { // bools and small integers, which are held as words
+		sign := "s"
+		if d == ir.Bool || d == ir.Uint8 {
+			sign = "u"
+		}
+		typ = fmt.Sprint(sign, bits)
 	}
 	return k.Let(ptx.Class(d), "ld.param.%s [%s+%d]", typ, param, offset)
 }
