@@ -26,7 +26,7 @@ type Settings struct {
 // The sizes that are best on GPUs.
 const (
 	DefaultLeast = 8 << 20
-	DefaultPiece = 16 << 20
+	DefaultPiece = 32 << 20
 )
 
 // A Communicator is one rank's end of a group within the process, which makes all-reduces of
