@@ -86,7 +86,8 @@ func init() {
 		}
 		for err == nil {
 			name, w := f.call(g)
-			if err = w.Synchronize(context.Background()); err != nil && !strings.Contains(err.Error(), name) {
+			if err = w.Synchronize(context.Background()); err != nil && !strings.Contains(err.Error(), name) && (g.Device() == device.CPU || strings.Contains(err.Error(), "float32")) {
+				// Between GPUs the group may end before the call is made.
 				return fmt.Errorf("%w, which does not name %s", err, name)
 			}
 		}

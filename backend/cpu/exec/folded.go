@@ -110,23 +110,23 @@ func (e *elements) reduced(r *reduction, x, lo, n int, to unsafe.Pointer) {
 		return
 	}
 	row := r.folded.shape[len(r.folded.shape)-1]
-	for n > 0 {
-		m := min(n, row-lo%row)
-		off, _ := r.folded.offsets(lo)
-		e.compute(x+off, m, to)
-		to, lo, n = unsafe.Add(to, m*r.compute.Size()), lo+m, n-m
+	for at := 0; at < n; {
+		m := min(n-at, row-(lo+at)%row)
+		off, _ := r.folded.offsets(lo + at)
+		e.compute(x+off, m, unsafe.Add(to, at*r.compute.Size()))
+		at += m
 	}
 }
 
 // compute sets *to to the n elements from position lo on, in the dtype that is folded in.
 func (e *elements) compute(lo, n int, to unsafe.Pointer) {
-	for n > 0 {
-		m := min(n, e.run)
+	for at := 0; at < n; {
+		m := min(n-at, e.run)
 		if e.row != 0 {
-			m = min(m, e.row-lo%e.row)
+			m = min(m, e.row-(lo+at)%e.row)
 		}
-		e.piece(lo, m, to)
-		to, lo, n = unsafe.Add(to, m*e.size), lo+m, n-m
+		e.piece(lo+at, m, unsafe.Add(to, at*e.size))
+		at += m
 	}
 }
 

@@ -119,6 +119,7 @@ func (c *Communicator) abort(err error) error {
 // Fail is Abort for what another rank did, of which a monitor learned.
 func (c *Communicator) Fail(reason error) {
 	c.mu.Lock()
+	c.tidy() // of calls that are done nobody waits for another rank
 	call := c.under
 	if len(c.pending) > 0 {
 		call = &c.pending[0]
