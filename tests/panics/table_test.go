@@ -1101,6 +1101,7 @@ var functions = []struct {
 	{"device.DisablePeerAccess", device.DisablePeerAccess},
 	{"device.PeerAccessEnabled", device.PeerAccessEnabled},
 	{"device.Install", device.Install},
+	{"device.Missing", device.Missing},
 	{"device.DriverOf", device.DriverOf},
 	{"device.Find", device.Find},
 	{"device.Count", device.Count},
