@@ -201,6 +201,8 @@ func TestFaults(t *testing.T) {
 			if k.want != nil && !errors.Is(c.Err(), k.want) {
 				t.Errorf("%v, want %v", c.Err(), k.want)
 			}
+			// The reason is there before the communicator is ended.
+			patience.Until(t, func() bool { return strings.HasSuffix(f.said(), "abort 0\n") })
 			f.compare("what was done", "abort root 0\nabort 0\n")
 			if err := c.Do(s, &collective.Call{Kind: collective.Barrier}); err == nil || err.Error() != c.Err().Error() {
 				t.Errorf("the next call: %v", err)
