@@ -8,7 +8,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-var (
-	drivers = []device.Driver{new(cpu.Driver), new(gpu.Driver)}
-	missing []absence
-)
+// Install makes the backends' devices available to the process. Package tensor
+// calls it once; it makes no call to any driver.
+func Install() { device.Install(new(cpu.Driver), new(gpu.Driver)) }

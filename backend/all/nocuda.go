@@ -8,7 +8,9 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-var (
-	drivers = []device.Driver{new(cpu.Driver)}
-	missing = []absence{{device.KindCUDA, dl.Supported()}}
-)
+// Install makes the backends' devices available to the process, and says why there are no
+// GPUs. Package tensor calls it once.
+func Install() {
+	device.Install(new(cpu.Driver))
+	device.Missing(device.KindCUDA, dl.Supported())
+}
