@@ -65,6 +65,77 @@ SINTER_REDUCE(prod_float64, ProdFloatFn<float64>, float64, float64)
 SINTER_REDUCE(prod_complex64, ProdComplexFn<complex64>, complex64, complex64)
 SINTER_REDUCE(prod_complex128, ProdComplexFn<complex128>, complex128, complex128)
 
+// ProdFactors: factor, exponent, others
+template <class T> struct ProdFactorsFn {
+  typedef typename real_of<T>::type R;
+  bool keepdim;
+  struct Acc { T p; T e; T zeros; T wild; T lost; };
+  typedef Pack<T, T, T> Results;
+  struct First {};
+  SINTER_FN First first(T x) const { return First(); }
+  SINTER_FN Acc init() const {
+    Acc r;
+    r.p = T(1.0);
+    r.e = T(0.0);
+    r.zeros = T(0.0);
+    r.wild = T(0.0);
+    r.lost = T(0.0);
+    return r;
+  }
+  SINTER_FN Acc map(First first, T x) const {
+    const bool t0 = x == T(0.0);
+    const bool t1 = sinter::isnan(x);
+    const bool t2 = sinter::isinf(x);
+    Acc r;
+    r.p = ((t0 || t1) ? T(1.0) : (t2 ? sinter::sign(x) : x));
+    r.e = T(0.0);
+    r.zeros = (t0 ? T(1.0) : T(0.0));
+    r.wild = (t2 ? T(1.0) : T(0.0));
+    r.lost = (t1 ? T(1.0) : T(0.0));
+    return r;
+  }
+  SINTER_FN Acc combine(Acc a, Acc b) const {
+    const T t0 = a.p * b.p;
+    const T t1 = sinter::abs(t0);
+    const bool t2 = t1 > T(3.273390607896142e+150);
+    const bool t3 = t1 < T(3.054936363499605e-151);
+    Acc r;
+    r.p = t0 * (t2 ? T(3.054936363499605e-151) : (t3 ? T(3.273390607896142e+150) : T(1.0)));
+    r.e = a.e + b.e + (t2 ? T(500.0) : (t3 ? T(-500.0) : T(0.0)));
+    r.zeros = a.zeros + b.zeros;
+    r.wild = a.wild + b.wild;
+    r.lost = a.lost + b.lost;
+    return r;
+  }
+  SINTER_FN Results finish(Acc a, First first, long long count) const {
+    Results r;
+    const T t0 = sinter::floor(sinter::log2(sinter::abs(a.p)) / T(2.0));
+    const T t1 = sinter::exp2(-t0);
+    get<0>(r) = a.p * t1 * t1;
+    get<1>(r) = sinter::max(sinter::min(t0 * T(2.0) + a.e, T(600.0)), T(-600.0));
+    get<2>(r) = sinter::min(a.zeros, T(2.0)) * T(9.0) + sinter::min(a.wild, T(2.0)) * T(3.0) + sinter::min(a.lost, T(2.0));
+    return r;
+  }
+};
+SINTER_FOLD(prod_factors_float32, ProdFactorsFn<float64>, 3, float32, float32, float32, float32)
+
+// ProdSlope: g*where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 1, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) - 3*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9))/3) >= 1 || others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9 && others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) >= 3, NaN, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9, 0, sign(factor)*sign(where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1)))*Inf)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1))*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2))
+template <class T> struct ProdSlopeFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, T x, T factor, T exponent, T others) const {
+    const bool t0 = sinter::isfinite(x) && (x != T(0.0));
+    const bool t1 = sinter::isinf(x);
+    const T t2 = others - (t0 ? T(0.0) : ((x == T(0.0)) ? T(9.0) : (t1 ? T(3.0) : T(1.0))));
+    const T t3 = t2 - T(9.0) * sinter::floor(t2 / T(9.0));
+    const bool t4 = t2 >= T(9.0);
+    const bool t5 = sinter::abs(x) < T(1.0);
+    const T t6 = (t0 ? (x * (t5 ? T(7.555786372591432e+22) : T(1.3234889800848443e-23))) : (t1 ? sinter::sign(x) : T(1.0)));
+    const T t7 = sinter::exp2((exponent + (t0 ? (t5 ? T(76.0) : T(-76.0)) : T(0.0))) / T(2.0));
+    return g * ((t2 >= T(1.0)) ? ((((t3 - T(3.0) * sinter::floor(t3 / T(3.0))) >= T(1.0)) || (t4 && (t3 >= T(3.0)))) ? sinter::quiet_nan<T>() : (t4 ? T(0.0) : (sinter::sign(factor) * sinter::sign(t6) * sinter::infinity<T>()))) : (factor / t6 * t7 * t7));
+  }
+};
+SINTER_ELEMENTWISE(prod_slope_float32, ProdSlopeFn<float32>, float32, float32, float32, float32, float32, float32)
+
 // Root: sqrt(x)
 template <class T> struct RootFn {
   typedef typename real_of<T>::type R;

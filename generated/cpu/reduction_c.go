@@ -10,6 +10,139 @@ import (
 	"unsafe"
 )
 
+// prodFactorsStart: a.p, a.e, a.zeros, a.wild, a.lost
+func prodFactorsStart() (float64, float64, float64, float64, float64) {
+	return 1, 0, 0, 0, 0
+}
+
+func prodFactorsStartLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAE, newAZeros, newAWild, newALost := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n)
+	for i := range newAP {
+		newAP[i], newAE[i], newAZeros[i], newAWild[i], newALost[i] = prodFactorsStart()
+	}
+}
+
+// ProdFactorsStart holds the loops of prod_factors_start, by variant and
+// compute dtype.
+var ProdFactorsStart = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsStartLoop},
+	},
+	Vectors: prodFactorsStartVectors,
+}
+
+// prodFactorsStep: a.p, a.e, a.zeros, a.wild, a.lost
+func prodFactorsStep(ap, ae, aZeros, aWild, aLost, x float64) (float64, float64, float64, float64, float64) {
+	t0 := x == 0
+	t1 := num.IsNaN(x)
+	t2 := num.IsInf(x)
+	t3 := ap * num.Where(t0 || t1, 1, num.Where(t2, num.Sign(x), x))
+	t4 := num.Abs(t3)
+	t5 := t4 > 3.273390607896142e+150
+	t6 := t4 < 3.054936363499605e-151
+	return t3 * num.Where(t5, 3.054936363499605e-151, num.Where(t6, float64(3.273390607896142e+150), 1)), ae + num.Where(t5, 500, num.Where(t6, float64(-500), 0)), aZeros + num.Where(t0, float64(1), 0), aWild + num.Where(t2, float64(1), 0), aLost + num.Where(t1, float64(1), 0)
+}
+
+func prodFactorsStepLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAE, newAZeros, newAWild, newALost, ap, ae, aZeros, aWild, aLost, x := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n), unsafe.Slice((*float64)(p[8]), n), unsafe.Slice((*float64)(p[9]), n), unsafe.Slice((*float64)(p[10]), n)
+	for i := range newAP {
+		newAP[i], newAE[i], newAZeros[i], newAWild[i], newALost[i] = prodFactorsStep(ap[i], ae[i], aZeros[i], aWild[i], aLost[i], x[i])
+	}
+}
+
+// ProdFactorsStep holds the loops of prod_factors_step, by variant and
+// compute dtype.
+var ProdFactorsStep = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsStepLoop},
+	},
+	Vectors: prodFactorsStepVectors,
+}
+
+// prodFactorsMerge: a.p, a.e, a.zeros, a.wild, a.lost
+func prodFactorsMerge(ap, ae, aZeros, aWild, aLost, bp, be, bZeros, bWild, bLost float64) (float64, float64, float64, float64, float64) {
+	t0 := ap * bp
+	t1 := num.Abs(t0)
+	t2 := t1 > 3.273390607896142e+150
+	t3 := t1 < 3.054936363499605e-151
+	return t0 * num.Where(t2, 3.054936363499605e-151, num.Where(t3, float64(3.273390607896142e+150), 1)), ae + be + num.Where(t2, 500, num.Where(t3, float64(-500), 0)), aZeros + bZeros, aWild + bWild, aLost + bLost
+}
+
+func prodFactorsMergeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newAP, newAE, newAZeros, newAWild, newALost, ap, ae, aZeros, aWild, aLost, bp, be, bZeros, bWild, bLost := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n), unsafe.Slice((*float64)(p[8]), n), unsafe.Slice((*float64)(p[9]), n), unsafe.Slice((*float64)(p[10]), n), unsafe.Slice((*float64)(p[11]), n), unsafe.Slice((*float64)(p[12]), n), unsafe.Slice((*float64)(p[13]), n), unsafe.Slice((*float64)(p[14]), n)
+	for i := range newAP {
+		newAP[i], newAE[i], newAZeros[i], newAWild[i], newALost[i] = prodFactorsMerge(ap[i], ae[i], aZeros[i], aWild[i], aLost[i], bp[i], be[i], bZeros[i], bWild[i], bLost[i])
+	}
+}
+
+// ProdFactorsMerge holds the loops of prod_factors_merge, by variant and
+// compute dtype.
+var ProdFactorsMerge = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsMergeLoop},
+	},
+	Vectors: prodFactorsMergeVectors,
+}
+
+// prodFactorsFinish: factor, exponent, others
+func prodFactorsFinish(ap, ae, aZeros, aWild, aLost float64) (float64, float64, float64) {
+	t0 := num.Floor(num.Log2(num.Abs(ap)) / 2)
+	t1 := num.Exp2(-t0)
+	return ap * t1 * t1, num.Max(num.Min(float64(t0*2)+ae, 600), -600), float64(num.Min(aZeros, 2)*9) + float64(num.Min(aWild, 2)*3) + num.Min(aLost, 2)
+}
+
+func prodFactorsFinishLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	newFactor, newExponent, newOthers, ap, ae, aZeros, aWild, aLost := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*float64)(p[1]), n), unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float64)(p[3]), n), unsafe.Slice((*float64)(p[4]), n), unsafe.Slice((*float64)(p[5]), n), unsafe.Slice((*float64)(p[6]), n), unsafe.Slice((*float64)(p[7]), n)
+	for i := range newFactor {
+		newFactor[i], newExponent[i], newOthers[i] = prodFactorsFinish(ap[i], ae[i], aZeros[i], aWild[i], aLost[i])
+	}
+}
+
+// ProdFactorsFinish holds the loops of prod_factors_finish, by variant and
+// compute dtype.
+var ProdFactorsFinish = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float64: prodFactorsFinishLoop},
+	},
+	Vectors: prodFactorsFinishVectors,
+}
+
+// ProdFactors holds the loops of the parts of prod_factors.
+var ProdFactors = vector.Code{Parts: &vector.Parts{
+	Start:  &ProdFactorsStart,
+	Step:   &ProdFactorsStep,
+	Merge:  &ProdFactorsMerge,
+	Finish: &ProdFactorsFinish,
+}}
+
+// prodSlope: g*where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 1, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) - 3*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9))/3) >= 1 || others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9 && others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) >= 3, NaN, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9, 0, sign(factor)*sign(where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1)))*Inf)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1))*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2))
+func prodSlope(g, x, factor, exponent, others float32) float32 {
+	t0 := num.IsFinite(x) && x != 0
+	t1 := num.IsInf(x)
+	t2 := others - num.Where(t0, 0, num.Where(x == 0, 9, num.Where(t1, float32(3), 1)))
+	t3 := t2 - float32(9*num.Floor(t2/9))
+	t4 := t2 >= 9
+	t5 := num.Abs(x) < 1
+	t6 := num.Where(t0, x*num.Where(t5, float32(7.555786372591432e+22), 1.3234889800848443e-23), num.Where(t1, num.Sign(x), 1))
+	t7 := num.Exp2((exponent + num.Where(t0, num.Where(t5, float32(76), -76), 0)) / 2)
+	return g * num.Where(t2 >= 1, num.Where(t3-float32(3*num.Floor(t3/3)) >= 1 || t4 && t3 >= 3, num.NaN[float32](), num.Where(t4, 0, num.Sign(factor)*num.Sign(t6)*num.Inf[float32](1))), factor/t6*t7*t7)
+}
+
+func prodSlopeLoop(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, x, factor, exponent, others := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[3]), n), unsafe.Slice((*float32)(p[4]), n), unsafe.Slice((*float32)(p[5]), n)
+	for i := range out {
+		out[i] = prodSlope(g[i], x[i], factor[i], exponent[i], others[i])
+	}
+}
+
+// ProdSlope holds the loops of prod_slope, by variant and compute dtype.
+var ProdSlope = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: prodSlopeLoop},
+	},
+	Vectors: prodSlopeVectors,
+}
+
 // root: sqrt(x)
 func root[T num.Float](x T) T {
 	return num.Sqrt(x)

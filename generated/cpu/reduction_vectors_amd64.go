@@ -91,6 +91,26 @@ var notZeroVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: notZeroFloat64AVX2, AVX512: notZeroFloat64AVX512},
 }
 
+var prodFactorsStartVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: prodFactorsStartFloat64AVX2, AVX512: prodFactorsStartFloat64AVX512},
+}
+
+var prodFactorsStepVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: prodFactorsStepFloat64AVX2, AVX512: prodFactorsStepFloat64AVX512, Float32: vector.Loops{AVX2: prodFactorsStepFloat64Float32AVX2, AVX512: prodFactorsStepFloat64Float32AVX512}},
+}
+
+var prodFactorsMergeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: prodFactorsMergeFloat64AVX2, AVX512: prodFactorsMergeFloat64AVX512},
+}
+
+var prodFactorsFinishVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float64, AVX2: prodFactorsFinishFloat64AVX2, AVX512: prodFactorsFinishFloat64AVX512},
+}
+
+var prodSlopeVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: prodSlopeFloat32AVX2, AVX512: prodSlopeFloat32AVX512},
+}
+
 var rootVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: sqrtFloat32AVX2, AVX512: sqrtFloat32AVX2, Past: vector.Loops{AVX2: sqrtFloat32PastAVX2, AVX512: sqrtFloat32PastAVX512}, Float16: vector.Loops{AVX2: sqrtFloat32Float16AVX2, AVX512: sqrtFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: sqrtFloat32BFloat16AVX2, AVX512: sqrtFloat32BFloat16AVX512}},
 	{Variant: 0, DType: ir.Float64, AVX2: sqrtFloat64AVX2, AVX512: sqrtFloat64AVX2},

@@ -509,102 +509,82 @@ var prodCase = optest.Operator{
 	},
 }
 
-var rootCase = optest.Operator{
-	Op:     ops.RootOp(),
+var prodFactorsCase = optest.Operator{
+	Op:     ops.ProdFactorsOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Root(a.In[0])}
+		return optest.Results(ops.ProdFactors(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0))
 	},
-	Domain: [2]float64{0.1, 4},
-	ULP:    0.5,
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 300}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{300, 9}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{false},
+}
+
+var prodGradCase = optest.Operator{
+	Op:     ops.ProdGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ProdGrad(a.In[0], a.In[1], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 1}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{})}},
+		{Shapes: [][]int{{2, 1, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{1, 3, 1}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1})}},
+	},
+	Grad: []bool{true, true},
+}
+
+var prodGradPartsCase = optest.Operator{
+	Op:     ops.ProdGradPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ProdGradParts(a.In[0], a.In[1], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 1}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{})}},
+		{Shapes: [][]int{{2, 1, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{1, 3, 1}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1})}},
+	},
+	Grad: []bool{true, true},
+}
+
+var prodSlopeCase = optest.Operator{
+	Op:     ops.ProdSlopeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ProdSlope(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4])}
+	},
+	Domain: [2]float64{0.5, 2},
+	ULP:    64,
 	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(2)}},
-		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(18)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(26)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(-36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(6)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.NaN()), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
 	},
-	Grad:    []bool{true},
-	Rounded: true,
-}
-
-var spreadCase = optest.Operator{
-	Op:     ops.SpreadOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Spread(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(8), ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue(nil), ir.BoolValue(false)}},
-		{Shapes: [][]int{{3, 1500}}, Attrs: []ir.Value{ir.FloatValue(1499), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
-		{Shapes: [][]int{{400, 9}}, Attrs: []ir.Value{ir.FloatValue(400), ir.IntsValue([]int{0}), ir.BoolValue(false)}},
-	},
-	Grad: []bool{true},
-}
-
-var stdCase = optest.Operator{
-	Op:     ops.StdOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Std(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.StdOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.FloatValue(0), ir.BoolValue(true)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}}
-		}},
-		{Name: "rows", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(1), ir.BoolValue(false)}}
-		}},
-		{Name: "columns", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(1), ir.BoolValue(false)}}
-		}},
-	},
-	Rounded: true,
-}
-
-var sumCase = optest.Operator{
-	Op:     ops.SumOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Sum(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SumOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
-		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
-		}},
-		{Name: "rows", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
-		}},
-		{Name: "columns", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
-		}},
-	},
+	Grad: []bool{false, false, false, false, false},
 }

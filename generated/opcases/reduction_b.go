@@ -9,6 +9,106 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var rootCase = optest.Operator{
+	Op:     ops.RootOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Root(a.In[0])}
+	},
+	Domain: [2]float64{0.1, 4},
+	ULP:    0.5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(4)}, Want: []ir.Scalar{ir.IntScalar(2)}},
+		{In: []ir.Scalar{ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+	},
+	Grad:    []bool{true},
+	Rounded: true,
+}
+
+var spreadCase = optest.Operator{
+	Op:     ops.SpreadOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Spread(a.In[0], a.Attrs[0].Scalar.Float(), a.Attrs[1].Ints, a.Attrs[2].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.FloatValue(0), ir.IntsValue(nil), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.FloatValue(3), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(8), ir.IntsValue([]int{0, -1}), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.FloatValue(2), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{5, 7}}, Attrs: []ir.Value{ir.FloatValue(1), ir.IntsValue(nil), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 1500}}, Attrs: []ir.Value{ir.FloatValue(1499), ir.IntsValue([]int{1}), ir.BoolValue(false)}},
+		{Shapes: [][]int{{400, 9}}, Attrs: []ir.Value{ir.FloatValue(400), ir.IntsValue([]int{0}), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true},
+}
+
+var stdCase = optest.Operator{
+	Op:     ops.StdOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Std(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.StdOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Int != 0)
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, 2}), ir.FloatValue(0), ir.BoolValue(true)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "rows", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+		{Name: "columns", PyTorch: "std(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(1), ir.BoolValue(false)}}
+		}},
+	},
+	Rounded: true,
+}
+
+var sumCase = optest.Operator{
+	Op:     ops.SumOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Sum(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.SumOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Int != 0, ir.DType(a.Attrs[2].Int))
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1}), ir.BoolValue(true), ir.IntValue(ir.Invalid)}},
+		{Shapes: [][]int{{3, 0, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "rows", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+		{Name: "columns", PyTorch: "sum(x, dim=dim)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.BoolValue(false), ir.IntValue(ir.Invalid)}}
+		}},
+	},
+}
+
 var sumToCase = optest.Operator{
 	Op:     ops.SumToOp(),
 	Schema: "ops.yaml",

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -486,155 +487,183 @@ func prodBackward(grad *core.Grad) {
 }
 
 func prodGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
+	dy := grad.Dy(0)
+	x := grad.In(0)
 	dim := grad.Attr(0).Ints
 	if ir.NumElements(grad.InShape(0)) == 0 {
 		return Zeros(grad.InShape(0), core.PlacementLike(dy))
 	}
-	factors := Conj(ToType(x, core.Look(dy).DType()))
-	if len(dim) == 1 && len(grad.InShape(0)) > 0 {
-		shift := shapes.PadDim(len(grad.InShape(0)), dim[0], 1, -1)
-		preceding := PadConstant(Cumprod(factors, dim[0], ir.Invalid), shift, ir.IntScalar(1))
-		following := Flip(PadConstant(Cumprod(Flip(factors, dim), dim[0], ir.Invalid), shift, ir.IntScalar(1)), dim)
-		return Mul(Mul(preceding, following), Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)))
-	}
-	perm := shapes.ReducedLast(len(grad.InShape(0)), dim)
-	moved := Permute(factors, perm)
-	folded := shapes.ReducedRank(len(grad.InShape(0)), dim)
-	flat := Reshape(moved, shapes.MergeTail(core.Look(moved).Shape(), folded))
-	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))
-	after := Flip(PadConstant(Cumprod(Flip(flat, []int{-1}), -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1)), []int{-1})
-	others := Reshape(Mul(before, after), core.Look(moved).Shape())
-	return Mul(Permute(others, shapes.InversePerm(perm)), Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)))
+	return ProdGrad(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), Conj(ToType(x, core.Look(dy).DType())), dim)
 }
 
-var rootOp = ir.Op{
-	Name:    "root",
-	Doc:     "returns the square root of x, with a gradient of zero where it is zero.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"sqrt(x)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Root}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "root"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RootOp returns the descriptor of root, which must not be changed.
-func RootOp() *ir.Op {
-	return &rootOp
-}
-
-// Root returns the square root of x, with a gradient of zero where it is
-// zero.
-func Root(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rootOp,
-		Backward: rootBackward,
-		Save:     core.SaveOut(0),
-	}, x)
-}
-
-// rootBackward is the gradient of root.
-func rootBackward(grad *core.Grad) {
-	dy := core.Wide(grad.Dy(0))
-	out := core.Wide(grad.Out(0))
-	grad.Set(0, fit(grad, 0, MaskedFill(Div(dy, Mul(out, core.ScalarTensor(ir.IntScalar(2)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)))))
-}
-
-var spreadOp = ir.Op{
-	Name:    "spread",
-	Doc:     "returns the sum of the squared distances of the elements of x over dim from their mean, divided by divisor.",
+var prodFactorsOp = ir.Op{
+	Name:    "prod_factors",
+	Doc:     "returns the product of the elements of x over dim as factor*2^exponent, where zeros and NaN count as 1 and infinities as their signs, the magnitude of the factor is about 1 to 4 and the exponent is even, at most 600 of either sign, beyond which nothing is finite or above zero; and a code of how many others there are, at most two each: 9 for a zero, 3 for an infinity and 1 for a NaN.",
 	Kind:    ir.Reduction,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "factor"}, {Name: "exponent"}, {Name: "others"}},
+	DTypes:  ir.SetOf(ir.Float32),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Bodies: []ir.Body{
 		{States: []ir.State{
-			{Name: "sum", Init: "0", Map: "x - first.pivot", Combine: "a.sum + b.sum"},
-			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
-		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
+			{Name: "p", Init: "1", Map: "where(x == 0 || isnan(x), 1, where(isinf(x), sign(x), x))", Combine: "a.p*b.p*where(abs(a.p*b.p) > 3.273390607896142e+150, 3.054936363499605e-151, where(abs(a.p*b.p) < 3.054936363499605e-151, 3.273390607896142e+150, 1))"},
+			{Name: "e", Init: "0", Map: "0", Combine: "a.e + b.e + where(abs(a.p*b.p) > 3.273390607896142e+150, 500, where(abs(a.p*b.p) < 3.054936363499605e-151, -500, 0))"},
+			{Name: "zeros", Init: "0", Map: "where(x == 0, 1, 0)", Combine: "a.zeros + b.zeros"},
+			{Name: "wild", Init: "0", Map: "where(isinf(x), 1, 0)", Combine: "a.wild + b.wild"},
+			{Name: "lost", Init: "0", Map: "where(isnan(x), 1, 0)", Combine: "a.lost + b.lost"},
+		}, Exprs: []string{"a.p*exp2(-floor(log2(abs(a.p))/2))*exp2(-floor(log2(abs(a.p))/2))", "max(min(floor(log2(abs(a.p))/2)*2 + a.e, 600), -600)", "min(a.zeros, 2)*9 + min(a.wild, 2)*3 + min(a.lost, 2)"}},
 	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "spread"}}},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ProdFactors}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod_factors"}}},
 	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
 }
 
-// SpreadOp returns the descriptor of spread, which must not be changed.
-func SpreadOp() *ir.Op {
-	return &spreadOp
+// ProdFactorsOp returns the descriptor of prod_factors, which must not be
+// changed.
+func ProdFactorsOp() *ir.Op {
+	return &prodFactorsOp
 }
 
-// Spread returns the sum of the squared distances of the elements of x over
-// dim from their mean, divided by divisor.
-func Spread(x *core.Tensor, divisor float64, dim []int, keepDim bool) *core.Tensor {
-	return core.Reduce(core.Apply{
-		Op:       &spreadOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.FloatValue(divisor), ir.IntsValue(dim), ir.BoolValue(keepDim)},
-		Dims:     dim,
-		KeepDim:  keepDim,
-		Backward: spreadBackward,
-		Save:     core.SaveIn(0),
+// ProdFactors returns the product of the elements of x over dim as
+// factor*2^exponent, where zeros and NaN count as 1 and infinities as their
+// signs, the magnitude of the factor is about 1 to 4 and the exponent is
+// even, at most 600 of either sign, beyond which nothing is finite or above
+// zero; and a code of how many others there are, at most two each: 9 for a
+// zero, 3 for an infinity and 1 for a NaN.
+func ProdFactors(x *core.Tensor, dim []int, keepDim bool) (factor, exponent, others *core.Tensor) {
+	results := core.ReduceAll(core.Apply{
+		Op:      &prodFactorsOp,
+		In:      []*core.Tensor{x},
+		Attrs:   []ir.Value{ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:    dim,
+		KeepDim: keepDim,
 	})
+	return results[0], results[1], results[2]
 }
 
-// spreadBackward is the gradient of spread.
-func spreadBackward(grad *core.Grad) {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
-	divisor := grad.Attr(0).Scalar.Float()
-	dim := grad.Attr(1).Ints
-	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))))
-}
-
-var stdOp = ir.Op{
-	Name:    "std",
-	Doc:     "returns the square root of var, of numbers too whose squares the dtype does not hold.",
+var prodGradOp = ir.Op{
+	Name:    "prod_grad",
+	Doc:     "returns g, which has extent 1 along dim, times the product of the other elements of x along dim for each.",
 	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassFloat | ir.ClassComplex,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Tags:    ir.TagHidden,
 }
 
-// StdOp returns the descriptor of std, which must not be changed.
-func StdOp() *ir.Op {
-	return &stdOp
+// ProdGradOp returns the descriptor of prod_grad, which must not be changed.
+func ProdGradOp() *ir.Op {
+	return &prodGradOp
 }
 
-// Std returns the square root of var, of numbers too whose squares the dtype
-// does not hold. Its gradient is zero where it is zero.
-func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&stdOp, in...); t != nil {
+// ProdGrad returns g, which has extent 1 along dim, times the product of the
+// other elements of x along dim for each. It has gradients of any order.
+func ProdGrad(g, x *core.Tensor, dim []int) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&prodGradOp, in...); t != nil {
 		return t
 	}
+	if to, narrow := core.Narrow(&prodGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ProdGrad(core.Wide(g), core.Wide(x), dim), to)
+		})
+		core.Composed(&prodGradOp, in, out)
+		return out
+	}
 	out := core.Composing(func() *core.Tensor {
-		return stdCompose(x, dim, correction, keepDim)
+		return composite.ProdGrad(composite.ProdGrads{ProdGradParts: ProdGradParts, ProdFactors: ProdFactors, ProdSlope: ProdSlope}, g, x, dim)
 	})
-	core.Composed(&stdOp, in, out)
+	core.Composed(&prodGradOp, in, out)
 	return out
 }
 
-func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
-	if shapes.IsComplex(x.DType()) {
-		return Root(Var(x, dim, correction, keepDim))
-	}
-	return Deviation(x, max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0), dim, keepDim)
+var prodGradPartsOp = ir.Op{
+	Name:    "prod_grad_parts",
+	Doc:     "is prod_grad by products of the elements before each and of those behind it, whose own gradients are those of running products.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
 }
 
-// StdOut is Std with the result written to dst, which has its shape and
-// device.
-func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
-	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
+// ProdGradPartsOp returns the descriptor of prod_grad_parts, which must not
+// be changed.
+func ProdGradPartsOp() *ir.Op {
+	return &prodGradPartsOp
+}
+
+// ProdGradParts is prod_grad by products of the elements before each and of
+// those behind it, whose own gradients are those of running products.
+func ProdGradParts(g, x *core.Tensor, dim []int) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&prodGradPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&prodGradPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ProdGradParts(core.Wide(g), core.Wide(x), dim), to)
+		})
+		core.Composed(&prodGradPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return prodGradPartsCompose(g, x, dim)
+	})
+	core.Composed(&prodGradPartsOp, in, out)
+	return out
+}
+
+func prodGradPartsCompose(g, x *core.Tensor, dim []int) *core.Tensor {
+	if len(dim) == 1 && len(x.Shape()) > 0 {
+		shift := shapes.PadDim(len(x.Shape()), dim[0], 1, -1)
+		preceding := PadConstant(Cumprod(x, dim[0], ir.Invalid), shift, ir.IntScalar(1))
+		following := Flip(PadConstant(Cumprod(Flip(x, dim), dim[0], ir.Invalid), shift, ir.IntScalar(1)), dim)
+		return Mul(Mul(preceding, following), g)
+	}
+	perm := shapes.ReducedLast(len(x.Shape()), dim)
+	moved := Permute(x, perm)
+	folded := shapes.ReducedRank(len(x.Shape()), dim)
+	flat := Reshape(moved, shapes.MergeTail(core.Look(moved).Shape(), folded))
+	before := PadConstant(Cumprod(flat, -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1))
+	after := Flip(PadConstant(Cumprod(Flip(flat, []int{-1}), -1, ir.Invalid), []int{1, -1}, ir.IntScalar(1)), []int{-1})
+	others := Reshape(Mul(before, after), core.Look(moved).Shape())
+	return Mul(Permute(others, shapes.InversePerm(perm)), g)
+}
+
+var prodSlopeOp = ir.Op{
+	Name:    "prod_slope",
+	Doc:     "returns g times the product of all elements but x, from what prod_factors says of all.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "factor"}, {Name: "exponent"}, {Name: "others"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g*where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 1, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) - 3*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9))/3) >= 1 || others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9 && others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) >= 3, NaN, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9, 0, sign(factor)*sign(where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1)))*Inf)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1))*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ProdSlope}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod_slope"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ProdSlopeOp returns the descriptor of prod_slope, which must not be
+// changed.
+func ProdSlopeOp() *ir.Op {
+	return &prodSlopeOp
+}
+
+// ProdSlope returns g times the product of all elements but x, from what
+// prod_factors says of all.
+func ProdSlope(g, x, factor, exponent, others *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &prodSlopeOp,
+	}, g, x, factor, exponent, others)
 }

@@ -10,6 +10,136 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var rootOp = ir.Op{
+	Name:    "root",
+	Doc:     "returns the square root of x, with a gradient of zero where it is zero.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"sqrt(x)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Root}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "root"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RootOp returns the descriptor of root, which must not be changed.
+func RootOp() *ir.Op {
+	return &rootOp
+}
+
+// Root returns the square root of x, with a gradient of zero where it is
+// zero.
+func Root(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rootOp,
+		Backward: rootBackward,
+		Save:     core.SaveOut(0),
+	}, x)
+}
+
+// rootBackward is the gradient of root.
+func rootBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	out := core.Wide(grad.Out(0))
+	grad.Set(0, fit(grad, 0, MaskedFill(Div(dy, Mul(out, core.ScalarTensor(ir.IntScalar(2)))), Eq(out, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)))))
+}
+
+var spreadOp = ir.Op{
+	Name:    "spread",
+	Doc:     "returns the sum of the squared distances of the elements of x over dim from their mean, divided by divisor.",
+	Kind:    ir.Reduction,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "divisor", Kind: ir.AttrFloat}, {Name: "dim", Kind: ir.AttrInts}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{States: []ir.State{
+			{Name: "sum", Init: "0", Map: "x - first.pivot", Combine: "a.sum + b.sum"},
+			{Name: "squares", Init: "0", Map: "(x - first.pivot)*(x - first.pivot)", Combine: "a.squares + b.squares"},
+		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "spread"}}},
+	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+}
+
+// SpreadOp returns the descriptor of spread, which must not be changed.
+func SpreadOp() *ir.Op {
+	return &spreadOp
+}
+
+// Spread returns the sum of the squared distances of the elements of x over
+// dim from their mean, divided by divisor.
+func Spread(x *core.Tensor, divisor float64, dim []int, keepDim bool) *core.Tensor {
+	return core.Reduce(core.Apply{
+		Op:       &spreadOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.FloatValue(divisor), ir.IntsValue(dim), ir.BoolValue(keepDim)},
+		Dims:     dim,
+		KeepDim:  keepDim,
+		Backward: spreadBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// spreadBackward is the gradient of spread.
+func spreadBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	x := core.Wide(grad.In(0))
+	divisor := grad.Attr(0).Scalar.Float()
+	dim := grad.Attr(1).Ints
+	grad.Set(0, fit(grad, 0, Mul(Sub(x, Mean(x, dim, true, ir.Invalid)), Div(Mul(Reshape(dy, shapes.KeptShape(grad.InShape(0), dim)), core.ScalarTensor(ir.IntScalar(2))), number(divisor)))))
+}
+
+var stdOp = ir.Op{
+	Name:    "std",
+	Doc:     "returns the square root of var, of numbers too whose squares the dtype does not hold.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}, {Name: "correction", Kind: ir.AttrFloat}, {Name: "keepdim", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// StdOp returns the descriptor of std, which must not be changed.
+func StdOp() *ir.Op {
+	return &stdOp
+}
+
+// Std returns the square root of var, of numbers too whose squares the dtype
+// does not hold. Its gradient is zero where it is zero.
+func Std(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&stdOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return stdCompose(x, dim, correction, keepDim)
+	})
+	core.Composed(&stdOp, in, out)
+	return out
+}
+
+func stdCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) *core.Tensor {
+	if shapes.IsComplex(x.DType()) {
+		return Root(Var(x, dim, correction, keepDim))
+	}
+	return Deviation(x, max(float64(shapes.ReducedNumel(x.Shape(), dim))-correction, 0), dim, keepDim)
+}
+
+// StdOut is Std with the result written to dst, which has its shape and
+// device.
+func StdOut(dst, x *core.Tensor, dim []int, correction float64, keepDim bool) error {
+	return core.CopyOut(dst, &stdOp, Std(x, dim, correction, keepDim))
+}
+
 var sumOp = ir.Op{
 	Name:    "sum",
 	Doc:     "returns the sum of the elements of x over dim, and 0 over no elements.",

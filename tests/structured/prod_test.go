@@ -1,0 +1,53 @@
+package structured
+
+import (
+	"math"
+	"slices"
+	"testing"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+)
+
+// TestProductOfOthers: the gradient of a product is the product of the other elements, also
+// where the product of all is zero, infinite, or beyond what the dtype holds.
+func TestProductOfOthers(t *testing.T) {
+	inf, nan := math.Inf(1), math.NaN()
+	const tiny = 1.401298464324817e-45 // the least float32
+	for _, test := range []struct {
+		name    string
+		x, want []float64
+	}{
+		{"plain", []float64{2, -3, 0.5}, []float64{-1.5, 1, -6}},
+		{"one", []float64{7}, []float64{1}},
+		{"a zero", []float64{2, 0, 5}, []float64{0, 10, 0}},
+		{"two zeros", []float64{2, 0, 0}, []float64{0, 0, 0}},
+		{"too large together", []float64{1e30, 1e30, 1e-30}, []float64{1, 1, 1e60}},
+		{"too small together", []float64{1e-30, -1e-30, 1e30}, []float64{-1, 1, -1e-60}},
+		{"over the least", []float64{tiny, 1e-38, 1e38}, []float64{1, tiny * 1e38, tiny * 1e-38}},
+		{"over the largest", []float64{3e38, 3e38}, []float64{3e38, 3e38}},
+		{"an infinity", []float64{2, -inf, 5}, []float64{-inf, 10, -inf}},
+		{"two infinities", []float64{-inf, -inf, 5}, []float64{-inf, -inf, inf}},
+		{"not a number", []float64{2, nan, 5}, []float64{nan, 10, nan}},
+		{"a zero and an infinity", []float64{0, inf, 5}, []float64{inf, 0, nan}},
+		{"an infinity and not a number", []float64{-inf, tiny, nan}, []float64{nan, nan, -inf}},
+		{"parts beyond what float64 holds", append([]float64{2}, slices.Repeat([]float64{0x1p120, 0x1p-120}, 100)...),
+			append([]float64{1}, slices.Repeat([]float64{0x1p-119, 0x1p121}, 100)...)},
+	} {
+		for _, dt := range []tensor.DType{tensor.Float32, tensor.Float64} {
+			x := tensor.FromSlice(test.x, []int{len(test.x)}, tensor.OfType(dt), tensor.RequireGrad())
+			grads, err := tensor.Gradients([]tensor.Tensor{x.Prod()}, []tensor.Tensor{x})
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, got := range settings[0].data(t, grads[0].ToType(tensor.Float64)) {
+				want := test.want[i]
+				if dt == tensor.Float32 {
+					want = float64(float32(want))
+				}
+				if got != want && !(math.Abs(got-want) <= 1e-5*math.Abs(want)) && !(math.IsNaN(got) && math.IsNaN(want)) {
+					t.Errorf("%s, %v: gradient %d is %v, want %v", test.name, dt, i, got, want)
+				}
+			}
+		}
+	}
+}
