@@ -22,7 +22,7 @@ func BenchmarkFused(b *testing.B) {
 		if dev.Kind == device.KindSim {
 			continue
 		}
-		sizes := []int{1 << 14, 1 << 24}
+		sizes := []int{1 << 14, 1 << 16, 1 << 24}
 		if dev.Accelerator() {
 			sizes = []int{1 << 20, 1 << 26}
 		}

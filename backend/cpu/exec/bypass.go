@@ -35,7 +35,7 @@ type bypass struct {
 
 // A bypassIn is an operand.
 type bypassIn struct {
-	direct bool // used where it is; else loaded
+	direct bool // used where it is; else laid out or loaded
 	ptr    unsafe.Pointer
 	size   int
 }
@@ -74,7 +74,7 @@ func (t *bypass) make(c *ir.Call, code *code, e *elementwise) bool {
 		if in.direct {
 			bytes += in.size
 		}
-		alike = alike && in.direct && in.size == t.size
+		alike = alike && e.args[i+1].Want() == t.size
 		t.in = append(t.in, in)
 	}
 	if n*bytes < lastCache() || n < tile.Size {
@@ -161,28 +161,49 @@ func (e *elementwise) bypassSpan(lo, hi int, s *tile.Scratch) int {
 // longBypass bounds one call of a loop past the caches, as longRun does of others.
 const longBypass = 32 * 1024
 
-// bypassGroups is bypassSpan by the loop that does it all.
+// bypassGroups is bypassSpan by the loop that does it all. Operands that are not as the
+// result is are laid out for a group at a time.
 func (e *elementwise) bypassGroups(lo, hi int, s *tile.Scratch) int {
 	group := vector.Group / e.bypass.size
+	most, held := longBypass, -1 // the group that is laid out
+	for i := range e.bypass.in {
+		if !e.bypass.in[i].direct {
+			s.Buffer(i + 1).Reset()
+			most = group
+		}
+	}
 	for hi-lo >= group {
-		n := min(longBypass, (hi-lo)/group*group)
-		e.bypassGroup(lo, n, s)
-		lo += n
+		n := min(most, (hi-lo)/group*group)
+		e.bypassGroup(lo, n, held, s)
+		lo, held = lo+n, lo
 	}
 	return lo
 }
 
-// bypassGroup computes n elements from lo on with one call of the loop. It is not
-// inlined, as piece is not.
+// bypassGroup computes n elements from lo on with one call of the loop, where buffers hold
+// what is laid out of those from held on, if that is not negative. It is not inlined, as
+// piece is not.
 //
 //go:noinline
-func (e *elementwise) bypassGroup(lo, n int, s *tile.Scratch) {
+func (e *elementwise) bypassGroup(lo, n, held int, s *tile.Scratch) {
 	p := s.Pointers(len(e.args))
-	for i := range p {
-		p[i] = unsafe.Add(e.args[i].Ptr(), lo*e.bypass.size)
+	p[0] = unsafe.Add(e.args[0].Ptr(), lo*e.bypass.size)
+	for i := range e.bypass.in {
+		a := &e.args[i+1]
+		if e.bypass.in[i].direct {
+			p[i+1] = unsafe.Add(a.Ptr(), lo*e.bypass.size)
+			continue
+		}
+		p[i+1] = s.Buffer(i + 1).Ptr()
+		if period := a.Period(); held < 0 || period == 0 || (lo-held)%period != 0 {
+			a.Gather(a.Ptr(), lo, n, p[i+1])
+		}
 	}
 	e.bypass.loop(n, p, e.scalars, int64(lo))
 }
+
+// A buffer holds a group of an operand.
+const _ = uint(tile.Bytes - vector.Group)
 
 // bypassTiles computes rounds tiles, one after the other, of each of several pages
 // from lo on. What follows a page of several is not the next, but that of the next

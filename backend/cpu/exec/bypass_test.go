@@ -108,6 +108,60 @@ func TestBypassLoop(t *testing.T) {
 	}
 }
 
+// TestBypassLaidOut gives such a loop operands that are not as the result is: rows and columns
+// that repeat, and others of other distances and dtypes.
+func TestBypassLaidOut(t *testing.T) {
+	if simd.Active() == simd.Portable {
+		t.Skip("nothing is written past the caches without vectors")
+	}
+	bypassFrom(t, 1)
+	var passed atomic.Int64
+	loop := func(n int, p []unsafe.Pointer, _ []ir.Scalar, index int64) {
+		x, y, z := unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[3]), n)
+		for i := range n {
+			unsafe.Slice((*float32)(p[0]), n)[i] = x[i] + 16*y[i] + 256*z[i]
+		}
+	}
+	past := func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+		passed.Add(int64(n))
+		loop(n, p, s, index)
+	}
+	op := ir.Op{Kind: ir.Elementwise, In: []ir.Operand{{Name: "x"}, {Name: "y"}, {Name: "z"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{
+		Loops:   vector.Table{{ir.Float32: loop}},
+		Vectors: []vector.Loop{{DType: ir.Float32, Past: vector.Loops{AVX2: past, AVX512: past}}},
+	}}}}
+	rng := rand.New(rand.NewPCG(17, 18))
+	for _, space := range [][]int{{40, 1024}, {33, 1000}, {5, 7, 640}, {2, 9000}, {3000, 9}, {7, 300, 16}} {
+		for range 12 {
+			out := cputest.NewView(ir.Float32, "contiguous", space...)
+			in := []ir.View{cputest.Fill(cputest.NewView(ir.Float32, "contiguous", space...), rng, 0, 9)}
+			for range 2 {
+				v := cputest.Fill(cputest.NewView([]ir.DType{ir.Float32, ir.Float32, ir.BFloat16}[rng.IntN(3)], "contiguous", space...), rng, 0, 9)
+				for a := range v.Strides {
+					if rng.IntN(2) == 0 {
+						v.Strides[a] = 0
+					}
+				}
+				in = append(in, v)
+			}
+			want := make([]float64, out.NumElements())
+			for i := range want {
+				want[i] = real(cputest.Get(in[0], i) + 16*cputest.Get(in[1], i) + 256*cputest.Get(in[2], i))
+			}
+			passed.Store(0)
+			if err := Run(&ir.Call{Kernel: op.Kernel(0, ir.Float32), Space: space, Out: []ir.View{out}, In: in}); err != nil {
+				t.Fatal(err)
+			}
+			if d := diff(want, cputest.Reals(out)); d != "" {
+				t.Fatalf("%v of %v and %v %v: %s", space, in[1].Strides, in[2].Strides, in[2].DType, d)
+			}
+			if passed.Load() == 0 {
+				t.Errorf("%v of %v and %v: nothing went past the caches", space, in[1].Strides, in[2].Strides)
+			}
+		}
+	}
+}
+
 // TestBypassIndex checks that such tiles are told where they begin.
 func TestBypassIndex(t *testing.T) {
 	bypassFrom(t, 1)

@@ -11,14 +11,17 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// Size is how many elements a Buffer holds.
-const Size = 1024
+// Size is how many elements a Buffer holds, of any dtype, and Bytes how many bytes.
+const (
+	Size  = 1024
+	Bytes = Size * 16
+)
 
 // A Buffer is scratch for one operand of one goroutine. It remembers which
 // element it was last filled with, so it must serve one Operand at a time:
 // Reset it in between.
 type Buffer struct {
-	data   [Size * 16]byte
+	data   [Bytes]byte
 	source unsafe.Pointer // the element that data repeats, or nil
 	filled int            // how often
 }
@@ -98,6 +101,9 @@ func (o *Operand) At(i int) unsafe.Pointer { return unsafe.Add(o.ptr, o.Offset(i
 // Size returns the bytes of a stored element.
 func (o *Operand) Size() int { return o.size }
 
+// Want returns the bytes of an element in the wanted dtype.
+func (o *Operand) Want() int { return o.want }
+
 // Row returns the length of the operand's rows: runs of positions, starting at
 // multiples of it, whose elements have equal distances.
 func (o *Operand) Row() int { return o.inner }
@@ -113,6 +119,18 @@ func (o *Operand) Direct() bool { return o.same && o.step == 1 }
 
 // Contiguous reports whether every piece is used in place.
 func (o *Operand) Contiguous() bool { return o.Direct() && o.Flat() }
+
+// Period returns after how many positions the elements are the first ones again, 0 for never.
+func (o *Operand) Period() int {
+	if o.steps[0] != 0 {
+		return 0
+	}
+	n := 1
+	for _, d := range o.shape[1:] {
+		n *= d
+	}
+	return n
+}
 
 // Offset returns the distance in elements of position i from the first.
 func (o *Operand) Offset(i int) int {
