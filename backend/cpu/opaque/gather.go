@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -42,6 +43,10 @@ func firstOutside(index []int64, n int) int {
 	var least atomic.Int64
 	least.Store(int64(len(index)))
 	pool.For(len(index), checkWork, func(lo, hi int) {
+		var b limits
+		if b.add(index[lo:hi]); b.below(n) {
+			return
+		}
 		for k, v := range index[lo:hi] {
 			if uint64(v) < uint64(n) { // and not negative
 				continue
@@ -54,6 +59,40 @@ func firstOutside(index []int64, n int) int {
 	})
 	return int(least.Load())
 }
+
+// limits are the least and the greatest element of an index, and 0.
+type limits struct{ least, most int64 }
+
+// below reports whether all that was added is from 0 to below n.
+func (b *limits) below(n int) bool { return b.least >= 0 && b.most < int64(n) }
+
+// add adds elements. It reads them twice, some at a time.
+func (b *limits) add(index []int64) {
+	if len(index) < leastVectors {
+		for _, v := range index {
+			b.least, b.most = min(b.least, v), max(b.most, v)
+		}
+		return
+	}
+	found := *b // what vector code is given is in the heap
+	for len(index) > 0 {
+		n := min(len(index), 1024)
+		at := unsafe.Pointer(&index[0])
+		leastOf64(n, unsafe.Pointer(&found.least), at, nil)
+		mostOf64(n, unsafe.Pointer(&found.most), at, nil)
+		index = index[n:]
+	}
+	*b = found
+}
+
+// leastVectors is how many elements are worth vectors.
+const leastVectors = 32
+
+// leastOf64 and mostOf64 take elements into the least or the greatest of them.
+var (
+	leastOf64 = fold.Loops(fold.Min, ir.Int64, ir.Int64, nil).Fold
+	mostOf64  = fold.Loops(fold.Max, ir.Int64, ir.Int64, nil).Fold
+)
 
 // coordinates returns the place of row-major position i.
 func coordinates(shape []int, i int) []int {

@@ -78,9 +78,7 @@ func scatterMax[T ordered](s *scattering, alone bool) {
 		out, src := unsafe.Add(s.out.Ptr, to*size), unsafe.Add(s.src.Ptr, from*size)
 		for j, i := range index {
 			at, v := (*T)(unsafe.Add(out, j*inner+int(i)*step)), *(*T)(unsafe.Add(src, j*fromInner))
-			if !(v <= *at) && *at == *at {
-				*at = v
-			}
+			*at = max(*at, v) // without a branch, which would be foretold badly
 		}
 	})
 }
@@ -97,9 +95,7 @@ func scatterMin[T ordered](s *scattering, alone bool) {
 		out, src := unsafe.Add(s.out.Ptr, to*size), unsafe.Add(s.src.Ptr, from*size)
 		for j, i := range index {
 			at, v := (*T)(unsafe.Add(out, j*inner+int(i)*step)), *(*T)(unsafe.Add(src, j*fromInner))
-			if !(v >= *at) && *at == *at {
-				*at = v
-			}
+			*at = min(*at, v)
 		}
 	})
 }
