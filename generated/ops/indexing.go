@@ -316,7 +316,7 @@ func gatherBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	index := grad.In(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy)))
+	grad.Set(0, fit(grad, 0, ScatterAdd(Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(0)), dim, index, dy)))
 }
 
 var inRangeOp = ir.Op{
@@ -607,7 +607,7 @@ func indexSelectBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	index := grad.In(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, IndexAdd(Zeros(grad.InShape(0), core.PlacementLike(dy)), dim, index, dy)))
+	grad.Set(0, fit(grad, 0, IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(0)), dim, index, dy)))
 }
 
 var maskedSelectOp = ir.Op{

@@ -630,7 +630,7 @@ func maxUnpoolNCompose(x, indices *core.Tensor, n int, kernelSize, stride, paddi
 		return Refuse(x, "indices must have the shape of x, lists suit its windows, and output_size be less than a stride away from (n-1)*stride - 2*padding + kernel_size")
 	}
 	windows := shapes.MergeTail(x.Shape(), n)
-	return Reshape(Scatter(Zeros(shapes.MergeTail(to, n), core.PlacementLike(x)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
+	return Reshape(Scatter(Expand(Zeros([]int{}, core.PlacementLike(x)), shapes.MergeTail(to, n)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
 }
 
 var maxUnpoolPartsOp = ir.Op{
@@ -668,5 +668,5 @@ func MaxUnpoolParts(g, indices *core.Tensor, input []int, axes int) *core.Tensor
 func maxUnpoolPartsCompose(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
 	flat := shapes.MergeTail(input, axes)
 	windows := shapes.MergeTail(indices.Shape(), axes)
-	return Reshape(ScatterAdd(Zeros(flat, core.PlacementLike(g)), -1, Reshape(indices, windows), Reshape(g, windows)), input)
+	return Reshape(ScatterAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), flat), -1, Reshape(indices, windows), Reshape(g, windows)), input)
 }

@@ -428,7 +428,7 @@ func cumulativeExtremeBackward(grad *core.Grad) {
 	dyValues := grad.Dy(0)
 	indices := grad.Out(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, ScatterAdd(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
+	grad.Set(0, ScatterAdd(Expand(Zeros([]int{}, core.PlacementLike(dyValues)), grad.InShape(0)), dim, indices, dyValues))
 }
 
 var cumulativeExtremePartsOp = ir.Op{

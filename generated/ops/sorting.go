@@ -317,7 +317,7 @@ func sortBackward(grad *core.Grad) {
 	dyValues := grad.Dy(0)
 	indices := grad.Out(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, Scatter(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
+	grad.Set(0, Scatter(Expand(Zeros([]int{}, core.PlacementLike(dyValues)), grad.InShape(0)), dim, indices, dyValues))
 }
 
 var sortFirstOp = ir.Op{
@@ -361,7 +361,7 @@ func sortFirstBackward(grad *core.Grad) {
 	dyValues := grad.Dy(0)
 	indices := grad.Out(1)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, Scatter(Zeros(grad.InShape(0), core.PlacementLike(dyValues)), dim, indices, dyValues))
+	grad.Set(0, Scatter(Expand(Zeros([]int{}, core.PlacementLike(dyValues)), grad.InShape(0)), dim, indices, dyValues))
 }
 
 var topkOp = ir.Op{

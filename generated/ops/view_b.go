@@ -667,5 +667,5 @@ func unfoldGradCompose(g *core.Tensor, input []int, dim, length, step int) *core
 	}
 	axis := shapes.NormDim(len(g.Shape())-1, dim)
 	row := Flatten(Movedim(g, []int{-1}, []int{axis + 1}), axis, axis+1)
-	return IndexAdd(Zeros(input, core.PlacementLike(g)), axis, WindowIndex([]int{shapes.Size(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
+	return IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), input), axis, WindowIndex([]int{shapes.Size(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
 }

@@ -659,10 +659,10 @@ func weightedRowsGradPartsCompose(g, index, weight *core.Tensor, rows int) *core
 	each := Where(Eq(by, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)), Mul(Unsqueeze(g, 2), by))
 	if shapes.Size(index.Shape(), 0) == 1 {
 		flat := Reshape(each, []int{shapes.Size(g.Shape(), 0), ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
-		return IndexAdd(Zeros([]int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)}, core.PlacementLike(g)), 1, Reshape(index, []int{ir.NumElements(index.Shape())}), flat)
+		return IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)}), 1, Reshape(index, []int{ir.NumElements(index.Shape())}), flat)
 	}
 	all := Reshape(each, []int{ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
-	sums := IndexAdd(Zeros([]int{shapes.Size(g.Shape(), 0) * rows, shapes.Size(g.Shape(), 2)}, core.PlacementLike(g)), 0, FlatRows(index, rows), all)
+	sums := IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0) * rows, shapes.Size(g.Shape(), 2)}), 0, FlatRows(index, rows), all)
 	return Reshape(sums, []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)})
 }
 
