@@ -36,3 +36,11 @@ func InLimbo() int {
 
 // Changed reports whether the last pass changed parameters as their averages arrived.
 func Changed(d *DistributedDataParallel) bool { return d.reducer.changed }
+
+// SetCopies sets from how many bytes on calls are made by copies, and of how many at once, and
+// returns what undoes it.
+func SetCopies(least int64, piece int) (undo func()) {
+	wasLeast, wasPiece := copiedBytes, pieceBytes
+	copiedBytes, pieceBytes = least, piece
+	return func() { copiedBytes, pieceBytes = wasLeast, wasPiece }
+}

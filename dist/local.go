@@ -7,8 +7,10 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/nccl"
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/collective/local"
+	"github.com/sinter-go/sinter/runtime/collective/peer"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/option"
 )
@@ -17,14 +19,18 @@ import (
 // Each is for a goroutine of its own: a rank that makes a call waits for the others. All
 // devices are of one kind. On the CPU every rank has the same device.
 //
-// Options: Timeout.
+// Options: Timeout, CopyEngines.
 func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	o := option.Read(opts)
 	timeout := option.Get(&o, "Timeout", DefaultTimeout)
-	if err := o.Err("Timeout"); err != nil {
+	copies := o.Flag("CopyEngines", true)
+	if err := o.Err("Timeout, CopyEngines"); err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
 	comms, err := communicators(devices, timeout)
+	if err == nil && copies {
+		comms, err = peer.New(comms, peer.Settings{Mul: ops.MulOp(), AddScaled: ops.AddScaledOp(), Least: copiedBytes, Piece: pieceBytes, Timeout: timeout})
+	}
 	if err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
@@ -42,6 +48,16 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	}
 	return groups, nil
 }
+
+// CopyEngines has sums and averages of 8 MiB of floats and more, of batches of all-reduces between
+// accelerators of one process, travel by copies from memory to memory, which take no multiprocessors
+// from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
+// a graph, groups that are split off, and devices that do not reach one another's memory have none.
+// It is an option of Local and Run.
+func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
+
+// From how many bytes on calls are made by copies, and of how many at once.
+var copiedBytes, pieceBytes = int64(peer.DefaultLeast), peer.DefaultPiece // tests set them
 
 // communicators returns the ends of a group within the process by the engine of the
 // devices' kind.
@@ -74,7 +90,7 @@ func communicatorsOf[C collective.Communicator](ends []C, err error) (out []coll
 // of its goroutine. The first f that returns an error aborts the group, so that the
 // others do not wait for it; the errors of all are joined, by rank.
 //
-// Options: Timeout.
+// Options: Timeout, CopyEngines.
 func Run(devices []device.Device, f func(g *Group) error, opts ...Option) error {
 	groups, err := Local(devices, opts...)
 	if err != nil {

@@ -5,6 +5,7 @@
 //	several                  on all GPUs, as one process
 //	several -row step        rows whose name contains a text
 //	several -python off      without PyTorch
+//	several -copies=false    all calls by NCCL, no reduction by copies between the GPUs
 //	several -json out.json   the figures as JSON, too
 //	several -cpu             a step of the digits on the CPU: alone, or under mpiexec -n 2
 //	several -paper out.svg   no measurement: what averaging gradients costs on up to 1,024 GPUs
@@ -27,6 +28,7 @@ func main() {
 	flag.StringVar(&s.row, "row", "", "measure rows whose name contains this")
 	flag.StringVar(&s.python, "python", "python3", "the Python with PyTorch; off: none")
 	flag.StringVar(&s.json, "json", "", "a file for the figures as JSON")
+	flag.BoolVar(&s.copies, "copies", true, "large reductions by copies between the GPUs")
 	cpu := flag.Bool("cpu", false, "measure a step of the digits on the CPU")
 	paper := flag.String("paper", "", "a file for the picture of how training scales on paper")
 	flag.Parse()
@@ -52,6 +54,7 @@ func main() {
 // settings are what is measured, and where.
 type settings struct {
 	row, python, json string
+	copies            bool
 	devices           []device.Device
 	size              size
 }

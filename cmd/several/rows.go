@@ -74,7 +74,7 @@ const patience = time.Minute
 
 // group calls f for every device, with the end of a group.
 func (s *settings) group(f func(g *dist.Group) error) error {
-	return dist.Run(s.devices, f, dist.Timeout(patience))
+	return dist.Run(s.devices, f, dist.Timeout(patience), dist.CopyEngines(s.copies))
 }
 
 // bandwidth returns the bus bandwidth of an all-reduce, in GB/s: what each rank's link carries

@@ -1,0 +1,204 @@
+package peer
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A hub is where the ranks of a group meet on the host.
+type hub struct {
+	size    int
+	timeout time.Duration
+	ends    []*Communicator // by rank
+	lanes   sync.RWMutex    // what ranks have on their devices: held to give it back, and to wait for that of others
+
+	mu       sync.Mutex // guards what follows
+	err      error      // why the group is of no more use
+	broken   chan struct{}
+	left     []bool   // by rank: closed the group
+	made     []uint64 // by rank: batches that it came with
+	meetings map[uint64]*meeting
+}
+
+// A meeting is one batch of calls.
+type meeting struct {
+	number uint64
+	calls  [][]*collective.Call // by rank; nil: not there yet
+	first  int                  // the rank that came first
+	come   int
+	waits  bool    // it is made by copies, so that ranks wait for one another
+	gates  []*gate // in the order in which ranks pass them
+	sides  []side  // by rank: what the others know of it, from the first gate on
+	under  int     // ranks that are at work on one another's memory
+	idle   chan struct{}
+}
+
+// A side is a rank's part of a meeting. Events are recorded before the gate that the others
+// wait for them behind.
+type side struct {
+	ready   device.EventID // its elements are there, and its scratch memory is free
+	scratch uint64
+	arrived []device.EventID // by slot: what it copied to the others is there
+	summed  []device.EventID // by slot: it has added up its part
+	given   device.EventID   // it has copied its sums to the others
+}
+
+// A gate is a place that no rank passes before all have come.
+type gate struct {
+	there []bool // by rank
+	come  int
+	open  chan struct{}
+}
+
+func newHub(size int, timeout time.Duration) *hub {
+	return &hub{size: size, timeout: timeout, ends: make([]*Communicator, size), broken: make(chan struct{}),
+		left: make([]bool, size), made: make([]uint64, size), meetings: map[uint64]*meeting{}}
+}
+
+func (h *hub) failure() error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.err
+}
+
+// fail makes the group of no more use, for the first reason that there is, which it returns.
+func (h *hub) fail(err error) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.failed(err)
+}
+
+// failed is fail of a caller that holds mu.
+func (h *hub) failed(err error) error {
+	if h.err == nil {
+		h.err = err
+		close(h.broken)
+	}
+	return h.err
+}
+
+// arrive notes the next batch of a rank, and compares it with that of the rank that came first.
+func (h *hub) arrive(rank int, calls []*collective.Call, waits bool) (*meeting, error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.err != nil {
+		return nil, h.err
+	}
+	h.made[rank]++
+	number := h.made[rank]
+	m := h.meetings[number]
+	if m == nil {
+		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, waits: waits,
+			sides: make([]side, h.size), idle: make(chan struct{})}
+		h.meetings[number] = m
+	}
+	m.calls[rank] = calls
+	if m.come++; m.come == h.size {
+		delete(h.meetings, number)
+	}
+	if err := m.compare(rank); err != nil {
+		return nil, h.failed(fmt.Errorf("batch %d of the group: %w", number, err))
+	}
+	return m, h.checkLeft(m)
+}
+
+// compare returns how a rank's calls differ from the first's.
+func (m *meeting) compare(rank int) error {
+	own, first := m.calls[rank], m.calls[m.first]
+	for i := range min(len(own), len(first)) {
+		if err := collective.Differs(rank, own[i], m.first, first[i]); err != nil {
+			return err
+		}
+	}
+	if len(own) != len(first) {
+		return fmt.Errorf("%w: rank %d makes %d calls together, the first of them %s, rank %d %d", collective.ErrMismatch, m.first, len(first), first[0], rank, len(own))
+	}
+	return nil
+}
+
+// checkLeft fails a meeting whose ranks wait for one that left. The caller holds mu.
+func (h *hub) checkLeft(m *meeting) error {
+	for rank, gone := range h.left {
+		if gone && m.waits && m.calls[rank] == nil {
+			return h.failed(fmt.Errorf("%s, batch %d of the group: %w by rank %d", m.calls[m.first][0], m.number, collective.ErrClosed, rank))
+		}
+	}
+	return nil
+}
+
+// leave notes that a rank closed the group. Calls that wait for it fail.
+func (h *hub) leave(rank int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.left[rank] = true
+	for _, m := range h.meetings {
+		_ = h.checkLeft(m) // those who wait return it
+	}
+}
+
+// pass waits at a gate of a meeting, the i-th, until all ranks have come there.
+func (h *hub) pass(m *meeting, rank, i int) error {
+	h.mu.Lock()
+	if h.err != nil {
+		defer h.mu.Unlock()
+		return h.err
+	}
+	for len(m.gates) <= i {
+		m.gates = append(m.gates, &gate{there: make([]bool, h.size), open: make(chan struct{})})
+	}
+	g := m.gates[i]
+	g.there[rank] = true
+	if g.come++; g.come == h.size {
+		if i == 0 {
+			m.under = h.size
+		}
+		close(g.open)
+		h.mu.Unlock()
+		return nil
+	}
+	h.mu.Unlock()
+	timer := time.NewTimer(h.timeout)
+	defer timer.Stop()
+	select {
+	case <-g.open:
+		return nil
+	case <-h.broken:
+	case <-timer.C:
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if g.come == h.size { // the others are at work already
+		return nil
+	}
+	return h.failed(fmt.Errorf("%s, batch %d of the group: rank %d waited %v for %s: %w",
+		m.calls[rank][0], m.number, rank, h.timeout, ranks(g.there), collective.ErrTimeout))
+}
+
+// ranks names those that are not there: "rank 3", "ranks 0, 2".
+func ranks(there []bool) string {
+	var list []string
+	for rank, is := range there {
+		if !is {
+			list = append(list, fmt.Sprint(rank))
+		}
+	}
+	if len(list) == 1 {
+		return "rank " + list[0]
+	}
+	return "ranks " + strings.Join(list, ", ")
+}
+
+// finish notes that a rank does nothing more with the memory of others in a meeting, whose
+// first gate it has passed.
+func (h *hub) finish(m *meeting) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if m.under--; m.under == 0 {
+		close(m.idle)
+	}
+}

@@ -1,0 +1,176 @@
+// Package peer makes large reductions between the accelerators of one process by copies from
+// memory to memory, which copy engines do, and additions. An engine whose kernels move the
+// elements takes multiprocessors from what the devices compute meanwhile; a copy takes none.
+// All other calls are another engine's. The package knows nothing of tensors.
+package peer
+
+import (
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Settings are what an engine needs to know.
+type Settings struct {
+	Mul, AddScaled *ir.Op        // x*y, and x + alpha*y, which elements are computed with
+	Least          int64         // bytes that the calls of a batch have together, at least, that are made by copies
+	Piece          int           // bytes of the pieces that calls are cut into, a multiple of 256
+	Timeout        time.Duration // how long a rank waits for others before the group fails
+}
+
+// The sizes that are best on GPUs.
+const (
+	DefaultLeast = 8 << 20
+	DefaultPiece = 16 << 20
+)
+
+// A Communicator is one rank's end of a group within the process, which makes all-reduces of
+// many floats itself and gives other calls to the engine under it. What is captured, and groups
+// that are split off, are that engine's, too.
+//
+// A rank that makes such a call waits on the host for the others to make it, and returns when
+// the devices have all of its work. No device waits for what the host has not given to another
+// one yet.
+type Communicator struct {
+	inner  collective.Communicator
+	hub    *hub
+	rank   int
+	size   int
+	device device.Device
+	driver device.Driver
+	set    Settings
+	close  sync.Once
+
+	lane lane // of the goroutine that makes calls
+}
+
+var _ collective.Communicator = (*Communicator)(nil)
+
+// New returns ends of a group like inner's, which they own: the ends of a group within the
+// process, by rank, each on another accelerator of one kind. Where these do not reach one
+// another's memory it returns inner.
+func New(inner []collective.Communicator, set Settings) ([]collective.Communicator, error) {
+	if len(inner) < 2 {
+		return inner, nil
+	}
+	h := newHub(len(inner), set.Timeout)
+	out := make([]collective.Communicator, len(inner))
+	for rank, c := range inner {
+		_, drv, err := device.Find(c.Device())
+		if err != nil {
+			return nil, err
+		}
+		for _, other := range inner {
+			if other != c && !reaches(drv, c.Device(), other.Device()) {
+				return inner, nil
+			}
+		}
+		own := &Communicator{inner: c, hub: h, rank: rank, size: len(inner), device: c.Device(), driver: drv, set: set}
+		h.ends[rank], out[rank] = own, own
+	}
+	return out, nil
+}
+
+// reaches reports whether one device can copy to another's memory directly.
+func reaches(drv device.Driver, from, to device.Device) bool {
+	return from.Accelerator() && to.Kind == from.Kind && to.Index != from.Index && device.OpenPeer(drv, from.Index, to.Index)
+}
+
+// Rank returns the rank.
+func (c *Communicator) Rank() int { return c.rank }
+
+// Size returns the number of ranks.
+func (c *Communicator) Size() int { return c.size }
+
+// Device returns the rank's device.
+func (c *Communicator) Device() device.Device { return c.device }
+
+// Seed is that of the engine under it.
+func (c *Communicator) Seed() ([]byte, error) { return c.inner.Seed() }
+
+// Split returns an end of the engine under it.
+func (c *Communicator) Split(members []int, seed []byte) (collective.Communicator, error) {
+	return c.inner.Split(members, seed)
+}
+
+// Err returns why the group is of no more use, or nil.
+func (c *Communicator) Err() error {
+	if err := c.hub.failure(); err != nil {
+		return err
+	}
+	return c.inner.Err()
+}
+
+// Abort makes the group of no more use for all ranks.
+func (c *Communicator) Abort(reason error) {
+	_ = c.hub.fail(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+	c.inner.Abort(reason)
+}
+
+// Close makes calls fail that wait for this rank, or will, and gives back what the rank holds.
+func (c *Communicator) Close() (err error) {
+	c.close.Do(func() {
+		c.hub.leave(c.rank)
+		err = errors.Join(c.inner.Close(), c.lane.free(c))
+	})
+	return err
+}
+
+// Do makes calls in the order of a stream.
+func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
+	if err := c.Err(); err != nil {
+		return err
+	}
+	if !comparable(calls) || c.captured(s) {
+		return c.inner.Do(s, calls...)
+	}
+	takes := c.takes(calls)
+	m, err := c.hub.arrive(c.rank, calls, takes)
+	if err == nil && takes {
+		err = c.reduce(m, s, calls)
+	}
+	if err != nil {
+		c.inner.Abort(err)
+		return err
+	}
+	if takes {
+		return nil
+	}
+	return c.inner.Do(s, calls...)
+}
+
+// comparable reports whether all ranks make calls like these: not so of sends and receives.
+func comparable(calls []*collective.Call) bool {
+	for _, call := range calls {
+		if call.Kind == collective.Send || call.Kind == collective.Receive {
+			return false
+		}
+	}
+	return true
+}
+
+// captured reports whether a stream is.
+func (c *Communicator) captured(s device.StreamID) bool {
+	k, ok := c.driver.(device.Capturer)
+	return ok && k.CaptureOf(c.device.Index, s) != 0
+}
+
+// takes reports whether calls are made by copies, as far as all ranks know alike. Floats of 16
+// bits are added once, and so rounded once.
+func (c *Communicator) takes(calls []*collective.Call) bool {
+	var bytes int64
+	for _, call := range calls {
+		d := call.In.DType
+		if call.Kind != collective.AllReduce || call.Op != collective.Sum && call.Op != collective.Average ||
+			!ir.ClassFloat.Has(d) || d.Size() == 2 && c.size > 2 || d.Size() < 2 {
+			return false
+		}
+		bytes += call.Bytes()
+	}
+	return bytes >= c.set.Least
+}

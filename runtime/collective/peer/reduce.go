@@ -1,0 +1,345 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// Calls are cut into pieces, so that the copies of one go on while another one is added up. A
+// slot of scratch memory has what the other ranks send of a piece; a piece takes the slot of the
+// one that was so many before.
+const slots = 4
+
+// A lane is what a rank needs on its device, made at the first call: streams for copies to the
+// other ranks of elements and of sums, events, and scratch memory.
+type lane struct {
+	made      bool
+	out, back device.StreamID
+	side      side
+	memory    device.Memory
+}
+
+// A piece is elements of one call.
+type piece struct {
+	call    int // which of the batch
+	from, n int // elements
+	part    int // elements that each rank adds up, but for the last ones, who may have fewer
+}
+
+// pieces cuts calls into pieces of so many bytes at most, for a number of ranks.
+func pieces(calls []*collective.Call, bytes, ranks int) (list []piece) {
+	for k, call := range calls {
+		size, total := call.In.DType.Size(), call.In.NumElements()
+		for from := 0; from < total; from += bytes / size {
+			n := min(total-from, bytes/size)
+			list = append(list, piece{call: k, from: from, n: n, part: roundUp((n+ranks-1)/ranks, 256/size)})
+		}
+	}
+	return list
+}
+
+func roundUp(n, to int) int { return (n + to - 1) / to * to }
+
+// slotBytes is how much memory a slot has for each of the other ranks.
+func (c *Communicator) slotBytes() int64 {
+	return int64(roundUp((c.set.Piece+c.size-1)/c.size, 256))
+}
+
+// of returns which elements of the call a rank adds up: n from the from-th on.
+func (p *piece) of(rank int) (from, n int) {
+	begin := min(rank*p.part, p.n)
+	return p.from + begin, min(p.part, p.n-begin)
+}
+
+// ready makes the lane, if it is not there.
+func (l *lane) ready(c *Communicator) error {
+	if l.made {
+		return nil
+	}
+	dev := c.device.Index
+	_, highest := c.driver.PriorityRange(dev)
+	var err error
+	stream := func(s *device.StreamID) {
+		if err == nil && *s == 0 {
+			*s, err = c.driver.NewStream(dev, highest)
+		}
+	}
+	event := func(e *device.EventID) {
+		if err == nil && *e == 0 {
+			*e, err = c.driver.NewEvent(dev, false)
+		}
+	}
+	stream(&l.out)
+	stream(&l.back)
+	if l.side.arrived == nil {
+		l.side.arrived, l.side.summed = make([]device.EventID, slots), make([]device.EventID, slots)
+	}
+	event(&l.side.ready)
+	event(&l.side.given)
+	for i := range slots {
+		event(&l.side.arrived[i])
+		event(&l.side.summed[i])
+	}
+	if err == nil && l.memory.Addr == 0 {
+		l.memory, err = c.driver.Alloc(dev, slots*int64(c.size-1)*c.slotBytes())
+	}
+	l.side.scratch = l.memory.Addr
+	l.made = err == nil
+	return err
+}
+
+// sync waits for the lane's streams. An error is one of the device, which later calls return.
+func (l *lane) sync(ctx context.Context, c *Communicator) {
+	if l.made {
+		_ = c.driver.SyncStream(ctx, c.device.Index, l.out)
+		_ = c.driver.SyncStream(ctx, c.device.Index, l.back)
+	}
+}
+
+// free gives back what the lane has. No call of this rank is under way.
+func (l *lane) free(c *Communicator) (err error) {
+	c.hub.lanes.Lock()
+	defer c.hub.lanes.Unlock()
+	dev := c.device.Index
+	if l.memory.Addr != 0 {
+		err = c.driver.Free(dev, l.memory)
+	}
+	for _, e := range append(append([]device.EventID{l.side.ready, l.side.given}, l.side.arrived...), l.side.summed...) {
+		if e != 0 {
+			err = errors.Join(err, c.driver.DestroyEvent(dev, e))
+		}
+	}
+	for _, s := range []device.StreamID{l.out, l.back} {
+		if s != 0 {
+			err = errors.Join(err, c.driver.DestroyStream(dev, s))
+		}
+	}
+	*l = lane{}
+	return err
+}
+
+// reduce makes a batch of all-reduces. Every rank sends each other one the elements that it
+// adds up, and gets the sums of the others' elements.
+func (c *Communicator) reduce(m *meeting, s device.StreamID, calls []*collective.Call) error {
+	err := c.lane.ready(c)
+	if err == nil {
+		err = c.driver.RecordEvent(c.device.Index, c.lane.side.ready, s)
+	}
+	if err != nil {
+		return c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
+	}
+	m.sides[c.rank] = c.lane.side
+	if err := c.hub.pass(m, c.rank, 0); err != nil {
+		return err
+	}
+	w := work{c: c, m: m, s: s, drv: c.driver, dev: c.device.Index}
+	err = w.run(pieces(calls, c.set.Piece, c.size))
+	if err != nil {
+		err = c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
+	}
+	c.hub.finish(m)
+	if err != nil {
+		w.settle()
+	}
+	return err
+}
+
+// A work is one rank's part of a meeting.
+type work struct {
+	c   *Communicator
+	m   *meeting
+	s   device.StreamID
+	drv device.Driver
+	dev int
+}
+
+// run gives the devices their work. Gate i+1 is passed when all ranks have sent piece i, the
+// last one when all have given their sums away.
+func (w *work) run(list []piece) error {
+	l := &w.c.lane
+	if err := w.each(func(rank int, other *side) error { return w.await(l.out, rank, other.ready) }); err != nil {
+		return err
+	}
+	for i := range list {
+		err := w.send(i, &list[i])
+		if err == nil {
+			err = w.c.hub.pass(w.m, w.c.rank, i+1)
+		}
+		if err == nil {
+			err = w.add(i, &list[i])
+		}
+		if err == nil {
+			err = w.give(i, &list[i])
+		}
+		if err != nil {
+			return err
+		}
+	}
+	err := w.drv.RecordEvent(w.dev, l.side.given, l.back)
+	if err == nil {
+		err = w.c.hub.pass(w.m, w.c.rank, len(list)+1)
+	}
+	if err == nil {
+		err = w.each(func(rank int, other *side) error { return w.await(w.s, rank, other.given) })
+	}
+	return err
+}
+
+// each calls f for every rank's side, from the next one's on, and for this one's last, so that
+// not all ranks send to the same one at once.
+func (w *work) each(f func(rank int, of *side) error) error {
+	for i := range w.m.sides {
+		rank := (w.c.rank + 1 + i) % w.c.size
+		if err := f(rank, &w.m.sides[rank]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// await has a stream of this rank wait for an event of a rank.
+func (w *work) await(s device.StreamID, rank int, e device.EventID) error {
+	return w.drv.WaitEvent(w.dev, s, w.c.hub.ends[rank].device.Index, e)
+}
+
+// slot returns where a rank's scratch memory has what another one sends of piece i.
+func (w *work) slot(rank, i, from int) uint64 {
+	if from > rank {
+		from--
+	}
+	at := int64(i%slots*(w.c.size-1)+from) * w.c.slotBytes()
+	return w.m.sides[rank].scratch + uint64(at)
+}
+
+// send copies to every other rank what it adds up of piece i, once the slot is free there.
+func (w *work) send(i int, p *piece) error {
+	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
+	size := call.In.DType.Size()
+	return errors.Join(w.each(func(rank int, other *side) error {
+		from, n := p.of(rank)
+		if rank == w.c.rank || n == 0 {
+			return nil
+		}
+		if i >= slots {
+			if err := w.await(l.out, rank, other.summed[i%slots]); err != nil {
+				return err
+			}
+		}
+		return w.drv.CopyPeer(w.dev, l.out, w.c.hub.ends[rank].device.Index, w.slot(rank, i, w.c.rank),
+			call.In.Addr+uint64(from*size), int64(n*size))
+	}), w.drv.RecordEvent(w.dev, l.side.arrived[i%slots], l.out))
+}
+
+// add adds up this rank's part of piece i, in the order of ranks, once the others' is there. An
+// average multiplies every operand by its share before, as NCCL does.
+func (w *work) add(i int, p *piece) error {
+	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
+	from, n := p.of(w.c.rank)
+	if n == 0 {
+		return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+	}
+	err := w.each(func(rank int, other *side) error {
+		if rank == w.c.rank {
+			return nil
+		}
+		return w.await(w.s, rank, other.arrived[i%slots])
+	})
+	if err != nil {
+		return err
+	}
+	size := call.In.DType.Size()
+	where := func(rank int) uint64 {
+		if rank == w.c.rank {
+			return call.In.Addr + uint64(from*size)
+		}
+		return w.slot(w.c.rank, i, rank)
+	}
+	share := 1.0
+	if call.Op == collective.Average {
+		share = 1 / float64(w.c.size)
+	}
+	so := where(0)
+	for rank := range w.c.size {
+		to := call.Out.Addr + uint64(from*size)
+		if rank < w.c.rank { // this rank's own elements may be there, and are not added yet
+			to = w.slot(w.c.rank, i, 0)
+		}
+		switch {
+		case rank > 0:
+			err = w.addScaled(call.In.DType, n, to, so, where(rank), share)
+		case call.Op == collective.Average:
+			err = w.scale(call.In.DType, n, to, so, share)
+		default:
+			to = so
+		}
+		if err != nil {
+			return err
+		}
+		so = to
+	}
+	return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+}
+
+// give copies this rank's sums of piece i to the others.
+func (w *work) give(i int, p *piece) error {
+	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
+	size := call.In.DType.Size()
+	from, n := p.of(w.c.rank)
+	if n == 0 {
+		return nil
+	}
+	if err := w.await(l.back, w.c.rank, l.side.summed[i%slots]); err != nil {
+		return err
+	}
+	at := uint64(from * size)
+	return w.each(func(rank int, _ *side) error {
+		if rank == w.c.rank {
+			return nil
+		}
+		to := w.m.calls[rank][p.call].Out.Addr
+		return w.drv.CopyPeer(w.dev, l.back, w.c.hub.ends[rank].device.Index, to+at, call.Out.Addr+at, int64(n*size))
+	})
+}
+
+// settle waits, after an error, until no rank's work reaches this one's memory: whoever made the
+// call may then give it back.
+func (w *work) settle() {
+	ctx, cancel := context.WithTimeout(context.Background(), w.c.hub.timeout)
+	defer cancel()
+	select {
+	case <-w.m.idle:
+	case <-ctx.Done():
+	}
+	w.c.hub.lanes.RLock()
+	defer w.c.hub.lanes.RUnlock()
+	for _, end := range w.c.hub.ends {
+		end.lane.sync(ctx, end)
+	}
+}
+
+// flat returns n elements from an address on.
+func flat(d ir.DType, n int, at uint64) ir.View {
+	return ir.View{Addr: at, DType: d, Shape: []int{n}, Strides: []int{1}}
+}
+
+// addScaled computes x + alpha*y of n elements.
+func (w *work) addScaled(d ir.DType, n int, out, x, y uint64, alpha float64) error {
+	call := &ir.Call{Out: []ir.View{flat(d, n, out)}, In: []ir.View{flat(d, n, x), flat(d, n, y)}, Space: []int{n}, Flat: true,
+		Scalars: []ir.Scalar{ir.FloatScalar(alpha)}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(alpha))}}
+	call.Kernel = w.c.set.AddScaled.Stored(0, d, call.Out, call.In)
+	return w.drv.Launch(w.dev, w.s, call)
+}
+
+// scale computes alpha*x of n elements.
+func (w *work) scale(d ir.DType, n int, out, x uint64, alpha float64) error {
+	number := ir.View{Ptr: unsafe.Pointer(&alpha), DType: ir.Float64, Shape: []int{n}, Strides: []int{0}}
+	call := &ir.Call{Out: []ir.View{flat(d, n, out)}, In: []ir.View{flat(d, n, x), number}, Space: []int{n}}
+	call.Kernel = w.c.set.Mul.Stored(0, d, call.Out, call.In)
+	return w.drv.Launch(w.dev, w.s, call)
+}
