@@ -49,7 +49,7 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	return groups, nil
 }
 
-// CopyEngines has sums and averages of 8 MiB of floats and more, of batches of all-reduces between
+// CopyEngines has sums and averages of 32 MiB of floats and more, of batches of all-reduces between
 // accelerators of one process, travel by copies from memory to memory, which take no multiprocessors
 // from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
 // a graph, groups that are split off, and devices that do not reach one another's memory have none.

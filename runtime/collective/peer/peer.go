@@ -23,10 +23,11 @@ type Settings struct {
 	Timeout        time.Duration // how long a rank waits for others before the group fails
 }
 
-// The sizes that are best on GPUs.
+// The sizes that are best on GPUs: of 16 MiB NCCL's averages are quicker, and in smaller pieces steps
+// of training are slower.
 const (
-	DefaultLeast = 8 << 20
-	DefaultPiece = 16 << 20
+	DefaultLeast = 32 << 20
+	DefaultPiece = 32 << 20
 )
 
 // A Communicator is one rank's end of a group within the process, which makes all-reduces of
