@@ -181,6 +181,13 @@ func TestCopiesFail(t *testing.T) {
 	}{
 		{"another shape", 0, func(g *dist.Group) error { return sum(g, 300) }, dist.ErrMismatch, []string{"[200]", "[300]", "float32", "all-reduce(sum)"}},
 		{"another call", 0, func(g *dist.Group) error { return g.Barrier().Synchronize(context.Background()) }, dist.ErrMismatch, []string{"barrier", "[200]"}},
+		{"a batch that is cut otherwise", 0, func(g *dist.Group) error {
+			return g.Batch(func(b *dist.Batch) {
+				for range 2 {
+					b.AllReduce(tensor.Ones([]int{200}, tensor.On(g.Device())), dist.Sum)
+				}
+			}).Synchronize(context.Background())
+		}, dist.ErrMismatch, []string{"calls together", "rank 2", "[200]", "batch 1 of the group"}},
 		{"stays away", time.Second, nil, dist.ErrTimeout, []string{"rank 2", "all-reduce(sum) of float32 [200]"}},
 		{"leaves", 0, func(g *dist.Group) error { return g.Close() }, dist.ErrClosed, []string{"rank 2", "all-reduce(sum) of float32 [200]"}},
 	} {

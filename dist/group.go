@@ -167,7 +167,7 @@ type Batch struct {
 }
 
 // Batch calls f to say which calls to make, and makes them together. The ranks make
-// alike batches.
+// alike batches: but for sends and receives, each has the calls that those of the others have.
 func (g *Group) Batch(f func(b *Batch)) *Work {
 	if !g.made() {
 		return &Work{err: errNil}
@@ -187,6 +187,9 @@ func (g *Group) Batch(f func(b *Batch)) *Work {
 	if b.err != nil {
 		b.release()
 		return &Work{err: g.named(b.err)}
+	}
+	if len(b.calls) == 0 {
+		return &Work{}
 	}
 	if core.Recording() {
 		return g.record(b)

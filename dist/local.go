@@ -27,7 +27,7 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	if err := o.Err("Timeout, CopyEngines"); err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
-	comms, err := communicators(devices, timeout)
+	comms, err := communicators(devices, timeout) // New owns them
 	if err == nil && copies {
 		comms, err = peer.New(comms, peer.Settings{Mul: ops.MulOp(), AddScaled: ops.AddScaledOp(), Least: copiedBytes, Piece: pieceBytes, Timeout: timeout})
 	}

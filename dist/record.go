@@ -13,9 +13,6 @@ import (
 // whose runs make them. The caller holds mu.
 func (g *Group) record(b *Batch) *Work {
 	defer b.release()
-	if len(b.calls) == 0 {
-		return &Work{}
-	}
 	d, drv, err := device.Find(g.Device())
 	if err != nil {
 		return &Work{err: g.named(err)}

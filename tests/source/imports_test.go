@@ -87,7 +87,7 @@ var arrows = []struct {
 	{"data", []string{"data/...", "generated/tensor", "generated/tensor/out", "ir", "runtime/..."}},
 	{"runtime/collective", []string{"ir", "runtime/device"}},
 	{"runtime/collective/local", []string{"ir", "runtime/collective", "runtime/device"}},
-	{"runtime/collective/peer", []string{"ir", "runtime/collective", "runtime/device"}},
+	{"runtime/collective/peer", []string{"ir", "runtime/collective", "runtime/device", "runtime/memory"}},
 	{"backend/mpi", []string{"backend/cuda/driver/dl", "ir", "runtime/collective", "runtime/device"}},
 	{"dist", []string{"backend/cuda/nccl", "backend/mpi", "nn", "optim", "optim/checkpoint", "generated/ops", "generated/tensor", "ir", "runtime/..."}},
 	{"examples", []string{"examples/...", "compile", "data/...", "dist", "nn", "onnx", "optim", "backend/cuda", "backend/sim", "generated/tensor", "ir/program", "runtime/..."}},

@@ -231,7 +231,7 @@ func (c *Communicator) free() (err error) {
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	c.using.Lock()
 	defer c.using.Unlock()
-	if err := c.Err(); err != nil {
+	if err := c.Err(); err != nil || len(calls) == 0 {
 		return err
 	}
 	for _, call := range calls { // before any is begun

@@ -25,7 +25,7 @@ type hub struct {
 	meetings map[uint64]*meeting
 }
 
-// A meeting is one batch of calls.
+// A meeting is the calls of one batch that all ranks make, one at least.
 type meeting struct {
 	number uint64
 	calls  [][]*collective.Call // by rank; nil: not there yet
@@ -116,7 +116,7 @@ func (m *meeting) compare(rank int) error {
 		}
 	}
 	if len(own) != len(first) {
-		return fmt.Errorf("%w: rank %d makes %d calls together, the first of them %s, rank %d %d", collective.ErrMismatch, m.first, len(first), first[0], rank, len(own))
+		return fmt.Errorf("%w: rank %d makes %d calls together, the first of them %s, rank %d makes %d: batches are alike", collective.ErrMismatch, m.first, len(first), first[0], rank, len(own))
 	}
 	return nil
 }
@@ -191,6 +191,21 @@ func ranks(there []bool) string {
 		return "rank " + list[0]
 	}
 	return "ranks " + strings.Join(list, ", ")
+}
+
+// settled waits until no rank gives its device more work of a meeting, which may be nil.
+func (h *hub) settled(m *meeting) error {
+	if m == nil {
+		return nil
+	}
+	timer := time.NewTimer(h.timeout)
+	defer timer.Stop()
+	select {
+	case <-m.idle:
+		return nil
+	case <-timer.C:
+		return fmt.Errorf("batch %d of the group: %w: other ranks give their devices work of it after %v still", m.number, collective.ErrTimeout, h.timeout)
+	}
 }
 
 // finish notes that a rank does nothing more with the memory of others in a meeting, whose

@@ -47,15 +47,24 @@ type Communicator struct {
 	set    Settings
 	close  sync.Once
 
-	lane lane // of the goroutine that makes calls
+	// Of the goroutine that makes calls.
+	lane lane
+	last *meeting // the last one that was made by copies; nil: none
 }
 
 var _ collective.Communicator = (*Communicator)(nil)
 
 // New returns ends of a group like inner's, which they own: the ends of a group within the
 // process, by rank, each on another accelerator of one kind. Where these do not reach one
-// another's memory it returns inner.
-func New(inner []collective.Communicator, set Settings) ([]collective.Communicator, error) {
+// another's memory it returns inner. It closes inner's ends where it fails.
+func New(inner []collective.Communicator, set Settings) (ends []collective.Communicator, err error) {
+	defer func() {
+		if err != nil {
+			for _, c := range inner {
+				err = errors.Join(err, c.Close())
+			}
+		}
+	}()
 	if len(inner) < 2 {
 		return inner, nil
 	}
@@ -113,46 +122,57 @@ func (c *Communicator) Abort(reason error) {
 	c.inner.Abort(reason)
 }
 
-// Close makes calls fail that wait for this rank, or will, and gives back what the rank holds.
+// Close makes calls fail that wait for this rank, or will, and gives back what the rank holds,
+// once the others have given their devices the work of the calls that it made: they name its
+// events in it.
 func (c *Communicator) Close() (err error) {
 	c.close.Do(func() {
 		c.hub.leave(c.rank)
-		err = errors.Join(c.inner.Close(), c.lane.free(c))
+		err = c.hub.settled(c.last)
+		if err == nil {
+			err = c.lane.free(c)
+		}
+		err = errors.Join(err, c.inner.Close())
 	})
 	return err
 }
 
-// Do makes calls in the order of a stream.
+// Do makes calls in the order of a stream. What sends and receives a batch has beside calls that
+// are made by copies comes after these, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	if err := c.Err(); err != nil {
 		return err
 	}
-	if !comparable(calls) || c.captured(s) {
-		return c.inner.Do(s, calls...)
+	shared, pairs := part(calls)
+	if len(shared) > 0 && !c.captured(s) {
+		takes := c.takes(shared)
+		m, err := c.hub.arrive(c.rank, shared, takes)
+		if err == nil && takes {
+			err = c.reduce(m, s, shared)
+			calls = pairs
+		}
+		if err != nil {
+			c.inner.Abort(err)
+			return err
+		}
 	}
-	takes := c.takes(calls)
-	m, err := c.hub.arrive(c.rank, calls, takes)
-	if err == nil && takes {
-		err = c.reduce(m, s, calls)
-	}
-	if err != nil {
-		c.inner.Abort(err)
-		return err
-	}
-	if takes {
+	if len(calls) == 0 {
 		return nil
 	}
 	return c.inner.Do(s, calls...)
 }
 
-// comparable reports whether all ranks make calls like these: not so of sends and receives.
-func comparable(calls []*collective.Call) bool {
+// part returns the calls of a batch that all ranks make, and those that two make: the ranks'
+// batches are alike in the former only.
+func part(calls []*collective.Call) (shared, pairs []*collective.Call) {
 	for _, call := range calls {
 		if call.Kind == collective.Send || call.Kind == collective.Receive {
-			return false
+			pairs = append(pairs, call)
+		} else {
+			shared = append(shared, call)
 		}
 	}
-	return true
+	return shared, pairs
 }
 
 // captured reports whether a stream is.
@@ -161,8 +181,8 @@ func (c *Communicator) captured(s device.StreamID) bool {
 	return ok && k.CaptureOf(c.device.Index, s) != 0
 }
 
-// takes reports whether calls are made by copies, as far as all ranks know alike. Floats of 16
-// bits are added once, and so rounded once.
+// takes reports whether the calls that all ranks make together are made by copies, from what
+// is alike on all ranks. Floats of 16 bits are added once, and so rounded once.
 func (c *Communicator) takes(calls []*collective.Call) bool {
 	var bytes int64
 	for _, call := range calls {

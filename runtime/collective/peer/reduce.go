@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // Calls are cut into pieces, so that the copies of one go on while another one is added up. A
@@ -22,7 +23,7 @@ type lane struct {
 	made      bool
 	out, back device.StreamID
 	side      side
-	memory    device.Memory
+	memory    memory.Block
 }
 
 // A piece is elements of one call.
@@ -57,8 +58,9 @@ func (p *piece) of(rank int) (from, n int) {
 	return p.from + begin, min(p.part, p.n-begin)
 }
 
-// ready makes the lane, if it is not there.
-func (l *lane) ready(c *Communicator) error {
+// ready makes the lane, if it is not there, for calls on stream s. Its memory is of the device's
+// allocator, so that what is cached makes room.
+func (l *lane) ready(c *Communicator, s device.StreamID) error {
 	if l.made {
 		return nil
 	}
@@ -87,7 +89,7 @@ func (l *lane) ready(c *Communicator) error {
 		event(&l.side.summed[i])
 	}
 	if err == nil && l.memory.Addr == 0 {
-		l.memory, err = c.driver.Alloc(dev, slots*int64(c.size-1)*c.slotBytes())
+		l.memory, err = memory.Alloc(c.device, c.driver, s, slots*int64(c.size-1)*c.slotBytes())
 	}
 	l.side.scratch = l.memory.Addr
 	l.made = err == nil
@@ -102,13 +104,14 @@ func (l *lane) sync(ctx context.Context, c *Communicator) {
 	}
 }
 
-// free gives back what the lane has. No call of this rank is under way.
+// free gives back what the lane has. No rank has more to give its device of a call; the stream
+// of calls, which the memory goes back to, waits for all that others copy there.
 func (l *lane) free(c *Communicator) (err error) {
 	c.hub.lanes.Lock()
 	defer c.hub.lanes.Unlock()
 	dev := c.device.Index
 	if l.memory.Addr != 0 {
-		err = c.driver.Free(dev, l.memory)
+		err = l.memory.Free()
 	}
 	for _, e := range append(append([]device.EventID{l.side.ready, l.side.given}, l.side.arrived...), l.side.summed...) {
 		if e != 0 {
@@ -127,7 +130,7 @@ func (l *lane) free(c *Communicator) (err error) {
 // reduce makes a batch of all-reduces. Every rank sends each other one the elements that it
 // adds up, and gets the sums of the others' elements.
 func (c *Communicator) reduce(m *meeting, s device.StreamID, calls []*collective.Call) error {
-	err := c.lane.ready(c)
+	err := c.lane.ready(c, s)
 	if err == nil {
 		err = c.driver.RecordEvent(c.device.Index, c.lane.side.ready, s)
 	}
@@ -138,6 +141,7 @@ func (c *Communicator) reduce(m *meeting, s device.StreamID, calls []*collective
 	if err := c.hub.pass(m, c.rank, 0); err != nil {
 		return err
 	}
+	c.last = m
 	w := work{c: c, m: m, s: s, drv: c.driver, dev: c.device.Index}
 	err = w.run(pieces(calls, c.set.Piece, c.size))
 	if err != nil {
@@ -310,12 +314,11 @@ func (w *work) give(i int, p *piece) error {
 // settle waits, after an error, until no rank's work reaches this one's memory: whoever made the
 // call may then give it back.
 func (w *work) settle() {
+	if w.c.hub.settled(w.m) != nil {
+		return // Close says so
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), w.c.hub.timeout)
 	defer cancel()
-	select {
-	case <-w.m.idle:
-	case <-ctx.Done():
-	}
 	w.c.hub.lanes.RLock()
 	defer w.c.hub.lanes.RUnlock()
 	for _, end := range w.c.hub.ends {
