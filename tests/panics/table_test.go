@@ -177,6 +177,7 @@ var functions = []struct {
 	{"dist.Init", dist.Init},
 	{"dist.Finalize", dist.Finalize},
 	{"dist.Local", dist.Local},
+	{"dist.CopyEngines", dist.CopyEngines},
 	{"dist.Run", dist.Run},
 	{"dist.NewShardedOptimizer", dist.NewShardedOptimizer},
 	{"dist.Share", dist.Share},
