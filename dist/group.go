@@ -167,7 +167,7 @@ type Batch struct {
 }
 
 // Batch calls f to say which calls to make, and makes them together. The ranks make
-// alike batches: but for sends and receives, each has the calls that those of the others have.
+// alike batches: each has the calls that those of the others have, sends and receives excepted.
 func (g *Group) Batch(f func(b *Batch)) *Work {
 	if !g.made() {
 		return &Work{err: errNil}
