@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
@@ -51,8 +52,13 @@ func inProgram(t *testing.T, o optest.Operator, whole bool, ran, graphs *atomic.
 			t.Errorf("%s: recording: %v", o.Op.Name, err)
 			return want
 		}
-		defer rec.Close() // the collector does not know how much memory of a device it holds
-		ran.Add(1)
+		// The collector does not know how much memory of a device it holds.
+		defer rec.Close()
+		if dev := a.Place.Device; ran.Add(1)%128 == 0 && dev.Accelerator() { // which keeps what closed programs held
+			if err := memory.EmptyCache(dev); err != nil {
+				t.Error(err)
+			}
+		}
 		runs := 1
 		if _, why := rec.Graph(); why == "" && whole {
 			runs = 3 // of which the second and the third are a graph's
