@@ -6,7 +6,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/sinter-go/sinter/backend/ref"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -137,7 +136,7 @@ func (c *capture) add(s *stream, n *node) {
 
 // addCall records a launch: its own call, and the one that was given.
 func (c *capture) addCall(s *stream, own, given *ir.Call) error {
-	n := &node{run: func() error { return ref.Run(own) }}
+	n := &node{run: func() error { return s.dev.driver.config.Run(own) }}
 	if c.options.Refresh != nil {
 		if f := c.options.Refresh(given); f != nil {
 			n = &node{call: inDevice(own, given), refresh: f}
@@ -328,7 +327,7 @@ func (r *recording) Launch(s device.StreamID) error {
 		if err != nil {
 			return err
 		}
-		runs[i] = func() error { return ref.Run(call) }
+		runs[i] = func() error { return a.driver.config.Run(call) }
 	}
 	before, done := r.last, make(chan struct{})
 	r.last = done

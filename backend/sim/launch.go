@@ -5,7 +5,6 @@ import (
 	"slices"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/ref"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -38,7 +37,7 @@ func (d *Driver) Launch(dev int, s device.StreamID, c *ir.Call) error {
 		case late != nil:
 			return fmt.Errorf("%s: %w", own.Op.Name, late)
 		}
-		return ref.Run(own)
+		return d.config.Run(own)
 	})
 }
 

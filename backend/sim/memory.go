@@ -43,6 +43,8 @@ type block struct {
 
 	mu      sync.Mutex // guards what follows
 	data    []uint64
+	host    []byte       // that data is in, outside of Go's heap; nil: data is in the heap
+	release func()       // keeps host: the system has it back when the collector finds the block
 	filled  []bool       // by part: it holds garbage, or what was written since
 	segment *shm.Segment // that the bytes are in; nil: they are this process's alone
 }
@@ -99,6 +101,7 @@ func (m *memory) free(addr uint64) (bytes int64, err error) {
 		return 0, fmt.Errorf("address %#x is not the start of an allocation, or was freed", addr)
 	}
 	bytes = m.blocks[i].bytes
+	m.blocks[i].forget()
 	m.used -= bytes
 	m.blocks = slices.Delete(m.blocks, i, i+1)
 	return bytes, nil
@@ -133,7 +136,7 @@ func (b *block) at(off, n int64) unsafe.Pointer {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.data == nil {
-		b.data, b.filled = make([]uint64, (b.bytes+7)/8), make([]bool, (b.bytes+part-1)/part)
+		b.make()
 	}
 	first := unsafe.Pointer(&b.data[0])
 	if b.segment == nil {
@@ -143,6 +146,31 @@ func (b *block) at(off, n int64) unsafe.Pointer {
 		}
 	}
 	return unsafe.Add(first, off)
+}
+
+// make gets host memory. What is large lies outside of Go's heap, where only what is
+// written takes up room and the collector's pace does not depend on it: but for programs with
+// the race detector, which sees the heap alone.
+func (b *block) make() {
+	words := (b.bytes + 7) / 8
+	b.filled = make([]bool, (b.bytes+part-1)/part)
+	if words*8 >= device.MapUnit && !raced {
+		if host, release, err := reserveHost(words * 8); err == nil {
+			b.data, b.host, b.release = unsafe.Slice((*uint64)(unsafe.Pointer(&host[0])), words), host, release
+			return
+		}
+	}
+	b.data = make([]uint64, words)
+}
+
+// forget lets the system take the memory of a block that was freed. Its addresses stay for
+// what wrongly uses it still, which gets zeros.
+func (b *block) forget() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.host != nil {
+		forgetHost(b.host)
+	}
 }
 
 // at returns where n bytes of device memory at addr are in host memory. The

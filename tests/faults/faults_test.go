@@ -1,6 +1,4 @@
-// Package faults makes every operator's work fail, operation by operation, on a device that
-// works as calls are made. Package late does so on one that works later: both at once take
-// half as long on two processors.
+// Package faults makes every operator's work fail, operation by operation.
 package faults_test
 
 import (
@@ -16,14 +14,20 @@ var (
 	every = flag.Int("every", 1, "how many operations there are to one that fails")
 )
 
-// TestFaults: an operator whose memory, launch or kernel fails says so, leaves nothing
-// behind and works the next time. The short form tries a part of the operations.
-func TestFaults(t *testing.T) {
-	step := *every
+// TestFaults: an operator whose memory, launch or kernel fails on a device that works as
+// calls are made says so, leaves nothing behind and works the next time. The short form tries
+// a part of the operations.
+func TestFaults(t *testing.T) { optest.RunFaults(t, opcases.Cases, step(), false, *seed) }
+
+// TestLater is TestFaults on a device that works later: errors come where the host waits.
+func TestLater(t *testing.T) { optest.RunFaults(t, opcases.Cases, step(), true, *seed) }
+
+// step is how many operations there are to one that fails.
+func step() int {
 	if testing.Short() {
-		step = 191
+		return 191
 	}
-	optest.RunFaults(t, opcases.Cases, step, false, *seed)
+	return *every
 }
 
 // TestUnwritten: a form that should have changed a tensor and failed, and whose error
