@@ -4,6 +4,8 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -114,7 +116,7 @@ var int8ConvolutionOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Convolution)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Int8Convolution}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }
@@ -270,7 +272,7 @@ var int8LSTMSequenceOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8LSTMSequence)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8LSTMSequence)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Int8LSTMSequence}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }
@@ -351,7 +353,7 @@ var int8ProductOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Product)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Product)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Int8Product}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }

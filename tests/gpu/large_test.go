@@ -75,6 +75,19 @@ var larges = []struct {
 	}},
 	{"linear", [][]int{{130, 784}, {1024, 784}, {1024}}, 1e-4, func(x []T) T { return x[0].Linear(x[1], tensor.Bias(x[2])) }},
 	{"conv2d", [][]int{{5, 17, 40, 33}, {19, 17, 3, 3}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Padding(1), tensor.Stride(2)) }},
+	{"product of bytes, square", [][]int{{1024, 1024}, {1024, 1024}}, 0, byteProduct},
+	{"product of bytes, tall", [][]int{{8200, 70}, {70, 132}}, 0, byteProduct},
+	{"product of bytes, odd", [][]int{{3, 130, 333}, {333, 129}}, 0, byteProduct},
+	{"product of bytes, a row", [][]int{{1, 4096}, {4096, 1000}}, 0, byteProduct},
+	{"product of bytes, a few rows", [][]int{{13, 515}, {515, 70}}, 0, byteProduct},
+	{"product of bytes, a column", [][]int{{517, 100}, {100, 1}}, 0, byteProduct},
+	{"convolution of bytes", [][]int{{2, 64, 40, 33}, {70, 64, 3, 3}}, 0, byteConvolution(tensor.Padding(1))},
+	{"convolution of bytes, of 1 x 1", [][]int{{3, 37, 20, 21}, {130, 37, 1, 1}}, 0, byteConvolution()},
+	{"convolution of bytes, grouped", [][]int{{3, 32, 31, 31}, {48, 8, 5, 3}}, 0, byteConvolution(tensor.Groups(4), tensor.Padding(3, 1), tensor.Stride(2, 3))},
+	{"convolution of bytes, by channels", [][]int{{2, 40, 30, 30}, {40, 1, 3, 3}}, 0, byteConvolution(tensor.Groups(40), tensor.Dilation(2))},
+	{"convolution of bytes, a large image", [][]int{{1, 3, 600, 500}, {16, 3, 3, 3}}, 0, byteConvolution(tensor.Stride(2))},
+	{"lstm of bytes", [][]int{{40, 3, 2048}, {512, 2048}}, 1e-2, byteLSTM}, // a rounding that goes the other way moves a state by a step of its bytes
+	{"lstm of bytes, wide", [][]int{{7, 20, 1200}, {300, 1200}}, 1e-2, byteLSTM},
 	{"conv2d, grouped", [][]int{{3, 16, 31, 31}, {16, 1, 5, 5}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Groups(16)) }},
 	{"max pool", [][]int{{4, 9, 65, 67}}, 0, func(x []T) T { return x[0].MaxPool2d([]int{3}, tensor.Stride(2)) }},
 	{"cat", [][]int{{300, 1001}, {300, 77}}, 0, func(x []T) T { return tensor.Cat(x, 1) }},
@@ -83,6 +96,36 @@ var larges = []struct {
 
 // batchNorm returns the results of training batch norm of x[0] far from 0, and all gradients
 // where that of the result is x[3].
+// bytesOf returns a tensor as bytes of all sizes, and the zero of one of them.
+func bytesOf(x T, dt tensor.DType) T {
+	if dt == tensor.Int8 {
+		return x.MulScalar(90).ToType(dt)
+	}
+	return x.MulScalar(90).AddScalar(128).ToType(dt)
+}
+
+func byteProduct(x []T) T {
+	a, b := bytesOf(x[0], tensor.Uint8), bytesOf(x[1], tensor.Int8)
+	zero := a.Flatten().Select(0, 0)
+	one := tensor.Int8MatMul(a, b, zero, b.Select(0, 1))
+	return one.Add(tensor.Int8MatMul(a, b, zero, b.Flatten().Select(0, 0)))
+}
+
+func byteConvolution(opts ...tensor.Option) func(x []T) T {
+	return func(x []T) T {
+		a, w := bytesOf(x[0], tensor.Uint8), bytesOf(x[1], tensor.Int8)
+		return tensor.Int8Conv2d(a, w, a.Flatten().Select(0, 0), w.Flatten().Narrow(0, 0, w.Size(0)), opts...)
+	}
+}
+
+func byteLSTM(x []T) T {
+	width := x[0].Size(2) / 4
+	w := bytesOf(x[1], tensor.Int8)
+	state := tensor.Zeros([]int{x[0].Size(1), width}, tensor.On(x[0].Device()), tensor.OfType(x[0].DType()))
+	h, c := tensor.Int8LSTM(x[0], state.AddScalar(0.5), state, w, w.Select(0, 0).ToType(x[0].DType()).Abs().MulScalar(1e-5), w.Select(0, 1), tensor.Reverse(true))
+	return h.Add(c)
+}
+
 func batchNorm(x []T) T {
 	in := []T{x[0].AddScalar(30).Detach().RequireGrad(), x[1].Detach().RequireGrad(), x[2].Detach().RequireGrad()}
 	y, mean, variance := in[0].BatchNormTrain(tensor.Weight(in[1]), tensor.Bias(in[2]))

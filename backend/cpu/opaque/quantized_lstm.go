@@ -8,6 +8,8 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/step"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -51,14 +53,9 @@ func byteLSTM[T float](c *ir.Call) {
 			k.apply(f.tanh, k.gate(z, 3))
 			in, out, forget, fresh := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
 			c, cs, hs := rowOf(before, row, l.width), rowOf(cs, row, l.width), rowOf(hs, row, l.width)
-			for i := range cs {
-				cs[i] = forget[i]*c[i] + in[i]*fresh[i]
-			}
-			copy(top, cs)
+			l.loops.Cell(cs, top, forget, c, in, fresh)
 			k.apply(f.tanh, top)
-			for i := range hs {
-				hs[i] = out[i] * top[i]
-			}
+			l.loops.Product(hs, out, top)
 		})
 		h, before = hs, cs
 	}
@@ -69,6 +66,7 @@ func byteLSTM[T float](c *ir.Call) {
 // A byteLayer is what a layer of bytes has of its weight, and the product of a step.
 type byteLayer[T float] struct {
 	*recurrence
+	loops  step.Funcs[T]
 	weight *gemm.Bytes
 	scale  []T    // of each column
 	zero   []int8 // of each column; nil: all are 0
@@ -81,7 +79,7 @@ type byteLayer[T float] struct {
 
 func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir.View) *byteLayer[T] {
 	n, row := 4*r.width, weight.Row()
-	l := &byteLayer[T]{recurrence: r, weight: weight, scale: spread(scale, n), by: make([]T, n)}
+	l := &byteLayer[T]{recurrence: r, loops: step.Of[T](simd.Active()), weight: weight, scale: spread(scale, n), by: make([]T, n)}
 	if zeros := tile.Elements[int8](tile.Dense(zero, ir.Int8)); slices.ContainsFunc(zeros, notZero) {
 		l.zero = spread(zeros, n)
 	}
@@ -95,7 +93,7 @@ func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir
 // step with back from its end, which a cache still holds. Where the outputs have no finite scale,
 // one of them is NaN or infinite, say, it is NaN for all.
 func (l *byteLayer[T]) multiply(h []T, back bool) {
-	low, scale := spanOf(h)
+	low, scale := l.loops.Span(h)
 	if scale-scale != 0 {
 		l.least = 0
 		for i := range l.by {
@@ -103,13 +101,11 @@ func (l *byteLayer[T]) multiply(h []T, back bool) {
 		}
 		return
 	}
-	l.least = nearest(-low / scale)
+	l.least = step.Nearest(-low / scale)
 	row := l.weight.Row()
 	for b := range l.batch {
 		to := l.bytes[b*row : (b+1)*row]
-		for i, v := range rowOf(h, b, l.width) {
-			to[i] = uint8(min(255, max(0, nearest(float32(v)/scale)+l.least)))
-		}
+		l.loops.Quantize(to, rowOf(h, b, l.width), scale, l.least)
 		clear(to[l.width:])
 	}
 	for i, s := range l.scale {
@@ -123,38 +119,10 @@ func (l *byteLayer[T]) multiply(h []T, back bool) {
 	l.weight.Mul(l.batch, unsafe.Pointer(&l.bytes[0]), row, sums, nil)
 }
 
-// spanOf returns the smallest of the outputs h, or 0, and the scale of their bytes.
-func spanOf[T float](h []T) (least, scale float32) {
-	var low, high T
-	for _, v := range h {
-		if v < low {
-			low = v
-		}
-		if v > high {
-			high = v
-		}
-		if v != v {
-			return 0, float32(math.NaN())
-		}
-	}
-	if scale = (float32(high) - float32(low)) / 255; scale == 0 {
-		scale = 1
-	}
-	return float32(low), scale
-}
-
-// nearest returns the integer nearest to x, the even one of two, which is smaller than 2^22:
-// a number so large that it has no fraction takes it away.
-func nearest(x float32) int32 {
-	const large = 3 << 22
-	return int32(math.Float32bits(x+large)) - int32(math.Float32bits(large))
-}
-
 // gates sets z to x, a row of gates, plus what the outputs of that row give to them.
 func (l *byteLayer[T]) gates(z, x []T, row int) {
 	n := 4 * l.width
-	sums, columns, by := l.sums[row*n:(row+1)*n], l.weight.Sums(), l.by
-	z, x, columns, by = z[:len(sums)], x[:len(sums)], columns[:len(sums)], by[:len(sums)]
+	sums := l.sums[row*n : (row+1)*n]
 	if l.zero != nil {
 		k := l.weight.Row()
 		lost := gemm.SumBytes(l.bytes[row*k:(row+1)*k]) - int32(l.width)*l.least
@@ -162,7 +130,5 @@ func (l *byteLayer[T]) gates(z, x []T, row int) {
 			sums[i] -= int32(zero) * lost
 		}
 	}
-	for i, s := range sums {
-		z[i] = x[i] + T(s-l.least*columns[i])*by[i]
-	}
+	l.loops.Gates(z, x, l.by, sums, l.weight.Sums(), l.least)
 }

@@ -1,8 +1,7 @@
 // Package rows writes the functions that go over the rows of a matrix, or its
 // columns: softmax and its relatives, layer norms, positions of extremes for
-// package backend/cpu/rows; folds and scans for package backend/cpu/fold; channels and
-// lines for packages of these names. It knows
-// nothing of tensors.
+// package backend/cpu/rows; folds and scans for package backend/cpu/fold; channels,
+// lines and steps of layers for packages of these names. It knows nothing of tensors.
 package rows
 
 import (
@@ -18,7 +17,7 @@ func Files(by string) ([]asm.File, error) {
 	for _, p := range []struct {
 		dir, name string
 		write     func(k *kit)
-	}{{"rows", "softmax", softmaxes}, {"rows", "columns", columns}, {"rows", "norm", norms}, {"rows", "arg", args}, {"rows", "outer", outers}, {"fold", "fold", folds}, {"fold", "scan", scans}, {"channel", "channel", channels}, {"lines", "lines", lines}} {
+	}{{"rows", "softmax", softmaxes}, {"rows", "columns", columns}, {"rows", "norm", norms}, {"rows", "arg", args}, {"rows", "outer", outers}, {"fold", "fold", folds}, {"fold", "scan", scans}, {"channel", "channel", channels}, {"lines", "lines", lines}, {"step", "step", steps}} {
 		u := asm.Unit{Dir: "backend/cpu/" + p.dir, Pkg: p.dir, Name: p.name, By: by}
 		f, err := u.Build(func(ctx *build.Context) {
 			used := map[string]bool{}
