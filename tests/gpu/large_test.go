@@ -86,8 +86,8 @@ var larges = []struct {
 	{"convolution of bytes, grouped", [][]int{{3, 32, 31, 31}, {48, 8, 5, 3}}, 0, byteConvolution(tensor.Groups(4), tensor.Padding(3, 1), tensor.Stride(2, 3))},
 	{"convolution of bytes, by channels", [][]int{{2, 40, 30, 30}, {40, 1, 3, 3}}, 0, byteConvolution(tensor.Groups(40), tensor.Dilation(2))},
 	{"convolution of bytes, a large image", [][]int{{1, 3, 600, 500}, {16, 3, 3, 3}}, 0, byteConvolution(tensor.Stride(2))},
-	{"lstm of bytes", [][]int{{40, 3, 2048}, {512, 2048}}, 1e-2, byteLSTM}, // a rounding that goes the other way moves a state by a step of its bytes
-	{"lstm of bytes, wide", [][]int{{7, 20, 1200}, {300, 1200}}, 1e-2, byteLSTM},
+	{"lstm of bytes", [][]int{{4, 3, 2048}, {512, 2048}}, 1e-2, byteLSTM}, // a rounding that goes the other way moves a state by a step of its bytes
+	{"lstm of bytes, many rows", [][]int{{4, 20, 1200}, {300, 1200}}, 1e-2, byteLSTM},
 	{"conv2d, grouped", [][]int{{3, 16, 31, 31}, {16, 1, 5, 5}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Groups(16)) }},
 	{"max pool", [][]int{{4, 9, 65, 67}}, 0, func(x []T) T { return x[0].MaxPool2d([]int{3}, tensor.Stride(2)) }},
 	{"cat", [][]int{{300, 1001}, {300, 77}}, 0, func(x []T) T { return tensor.Cat(x, 1) }},
