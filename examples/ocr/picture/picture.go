@@ -5,8 +5,10 @@ import (
 	"image"
 	"image/color"
 	"math"
+	"slices"
 
 	"github.com/sinter-go/sinter/examples/ocr/geometry"
+	"github.com/sinter-go/sinter/generated/tensor"
 )
 
 // A Picture has three bytes for each point, row by row: blue, green, red.
@@ -54,40 +56,19 @@ func (p Picture) Turn() Picture {
 }
 
 // Resize returns the picture in another size, by linear interpolation.
-func (p Picture) Resize(width, height int) Picture {
+func (p Picture) Resize(width, height int) (Picture, error) {
 	if width == p.Width && height == p.Height {
-		return p
+		return p, nil
 	}
-	type tap struct {
-		a, b int
-		f    float32
-	}
-	taps := func(n, m int) []tap {
-		out := make([]tap, m)
-		for i := range out {
-			at := (float64(i)+0.5)*float64(n)/float64(m) - 0.5
-			low := int(math.Floor(at))
-			f := float32(at - float64(low))
-			if low < 0 {
-				low, f = 0, 0
-			}
-			out[i] = tap{min(low, n-1), min(low+1, n-1), f}
-		}
-		return out
-	}
-	out := New(width, height)
-	columns := taps(p.Width, width)
-	for y, row := range taps(p.Height, height) {
-		above, below := p.Pix[3*p.Width*row.a:], p.Pix[3*p.Width*row.b:]
-		for x, c := range columns {
-			for k := range 3 {
-				a := float32(above[3*c.a+k])*(1-c.f) + float32(above[3*c.b+k])*c.f
-				b := float32(below[3*c.a+k])*(1-c.f) + float32(below[3*c.b+k])*c.f
-				out.Pix[3*(y*width+x)+k] = uint8(a*(1-row.f) + b*row.f + 0.5)
-			}
-		}
-	}
-	return out
+	var pix []uint8
+	err := tensor.Scope(func() (err error) {
+		x := tensor.FromSlice(p.Pix, []int{1, p.Height, p.Width, 3}).Permute(0, 3, 1, 2).ToType(tensor.Float32)
+		x = x.Interpolate([]int{height, width}, tensor.ResizeModeLinear).AddScalar(0.5).ToType(tensor.Uint8)
+		pix, err = x.Permute(0, 2, 3, 1).Contiguous().Bytes()
+		pix = slices.Clone(pix)
+		return err
+	})
+	return Picture{width, height, pix}, err
 }
 
 // Cut returns what is in a quad as a rectangle, by cubic interpolation. Beyond its

@@ -32,13 +32,20 @@ func TestFrom(t *testing.T) {
 // TestMoves turns, pads and resizes.
 func TestMoves(t *testing.T) {
 	p := gray(3, 1, 2, 3, 4, 5, 6)
+	resized := func(p Picture, width, height int) Picture {
+		q, err := p.Resize(width, height)
+		if err != nil {
+			t.Error(err)
+		}
+		return q
+	}
 	for name, test := range map[string]struct{ got, want Picture }{
 		"turned":       {p.Turn(), gray(2, 3, 6, 2, 5, 1, 4)},
 		"turned twice": {p.Turn().Turn(), gray(3, 6, 5, 4, 3, 2, 1)},
 		"padded":       {gray(2, 7, 8).Pad(1), gray(2, 0, 0, 7, 8, 0, 0)},
-		"wider":        {gray(2, 0, 100).Resize(4, 1), gray(4, 0, 25, 75, 100)},
-		"smaller":      {gray(4, 0, 50, 100, 200).Resize(2, 1), gray(2, 25, 150)},
-		"same":         {p.Resize(3, 2), p},
+		"wider":        {resized(gray(2, 0, 100), 4, 1), gray(4, 0, 25, 75, 100)},
+		"smaller":      {resized(gray(4, 0, 50, 100, 200), 2, 1), gray(2, 25, 150)},
+		"same":         {resized(p, 3, 2), p},
 	} {
 		if diff := cmp.Diff(test.want, test.got); diff != "" {
 			t.Errorf("%s: %s", name, diff)

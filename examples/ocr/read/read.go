@@ -71,7 +71,10 @@ func (r *Reader) Read(ctx context.Context, p picture.Picture) ([]Line, error) {
 	if p.Width < 1 || p.Height < 1 {
 		return nil, nil
 	}
-	scaled := fit(p)
+	scaled, err := fit(p)
+	if err != nil {
+		return nil, err
+	}
 	if scaled.Height > tall*scaled.Width || scaled.Width > wide*scaled.Height {
 		return nil, fmt.Errorf("a picture of %d x %d points is too narrow: its height may be %d times its width, its width %d times its height", p.Width, p.Height, tall, wide)
 	}
@@ -121,18 +124,20 @@ func (r *Reader) Read(ctx context.Context, p picture.Picture) ([]Line, error) {
 
 // fit returns a picture whose longer side has at most 2000 points, and its shorter at
 // least 30.
-func fit(p picture.Picture) picture.Picture {
+func fit(p picture.Picture) (_ picture.Picture, err error) {
 	if long := max(p.Width, p.Height); long > 2000 {
-		p = resize(p, 2000/float64(long))
+		if p, err = resize(p, 2000/float64(long)); err != nil {
+			return p, err
+		}
 	}
 	if short := min(p.Width, p.Height); short < 30 {
-		p = resize(p, 30/float64(short))
+		return resize(p, 30/float64(short))
 	}
-	return p
+	return p, nil
 }
 
 // resize changes both sides by a ratio, to multiples of 32.
-func resize(p picture.Picture, ratio float64) picture.Picture {
+func resize(p picture.Picture, ratio float64) (picture.Picture, error) {
 	side := func(n int) int {
 		return max(32*int(math.RoundToEven(math.Floor(float64(n)*ratio)/32)), 32)
 	}
@@ -142,7 +147,10 @@ func resize(p picture.Picture, ratio float64) picture.Picture {
 // boxes asks the first network where text is.
 func (r *Reader) boxes(ctx context.Context, p picture.Picture) ([]geometry.Quad, error) {
 	const short = 736
-	input := resize(p, max(short/float64(min(p.Width, p.Height)), 1))
+	input, err := resize(p, max(short/float64(min(p.Width, p.Height)), 1))
+	if err != nil {
+		return nil, err
+	}
 	w, h := input.Width, input.Height
 	x := make([]float32, 3*w*h)
 	input.Planes(x, w)
@@ -228,7 +236,11 @@ const (
 func (r *Reader) upright(ctx context.Context, strips []picture.Picture) error {
 	const width = 192
 	for some := range slices.Chunk(strips, batch) {
-		shape, scores, err := ask(ctx, r.orient, row(some, width), len(some), 3, height, width)
+		x, err := row(some, width)
+		if err != nil {
+			return err
+		}
+		shape, scores, err := ask(ctx, r.orient, x, len(some), 3, height, width)
 		if err != nil {
 			return err
 		}
@@ -245,14 +257,18 @@ func (r *Reader) upright(ctx context.Context, strips []picture.Picture) error {
 }
 
 // row returns strips as numbers, each at the left of as many columns.
-func row(strips []picture.Picture, width int) []float32 {
+func row(strips []picture.Picture, width int) ([]float32, error) {
 	size := 3 * height * width
 	x := make([]float32, len(strips)*size)
 	for i, s := range strips {
 		w := min(int(math.Ceil(height*float64(s.Width)/float64(s.Height))), width)
-		s.Resize(max(w, 1), height).Planes(x[i*size:][:size], width)
+		resized, err := s.Resize(max(w, 1), height)
+		if err != nil {
+			return nil, err
+		}
+		resized.Planes(x[i*size:][:size], width)
 	}
-	return x
+	return x, nil
 }
 
 // text reads strips, those of about one length together.
@@ -270,7 +286,11 @@ func (r *Reader) text(ctx context.Context, strips []picture.Picture) ([]Line, er
 			together[i] = strips[place]
 		}
 		width := int(height * max(320.0/height, ratio(some[len(some)-1])))
-		shape, scores, err := ask(ctx, r.recognize, row(together, width), len(some), 3, height, width)
+		x, err := row(together, width)
+		if err != nil {
+			return nil, err
+		}
+		shape, scores, err := ask(ctx, r.recognize, x, len(some), 3, height, width)
 		if err != nil {
 			return nil, err
 		}
