@@ -135,8 +135,11 @@ var indexing = map[string]lowering{
 				return err
 			}
 			x := c.t(0)
-			if x.Rank() < 2 || len(lengths) != x.Size(batch) || len(lengths) == 0 {
+			if x.Rank() < 2 || len(lengths) != x.Size(batch) {
 				return fmt.Errorf("%d lengths for sequences %v with axis %d for the batch", len(lengths), x.Shape(), batch)
+			}
+			if len(lengths) == 0 {
+				return c.put(0, x)
 			}
 			var parts []tensor.Tensor
 			for i, l := range lengths {

@@ -13,10 +13,6 @@ import (
 var normalizations = map[string]lowering{
 	"BatchNormalization": {make: func(n *node) kernel {
 		eps, momentum := n.float("epsilon"), n.float("momentum")
-		n.accept(func() tensor.Tensor {
-			one := tensor.Ones([]int{1})
-			return tensor.BatchNorm(one.Unsqueeze(0), one, one, tensor.Eps(eps))
-		})
 		training := n.flag("training_mode")
 		if n.spec.Since < 14 && len(n.file.Outputs) > 1 && n.wants(1) {
 			n.refuse("a normalization that is trained")
@@ -44,7 +40,10 @@ var normalizations = map[string]lowering{
 				}
 				average, variance = now, spread
 			}
-			y := tensor.BatchNorm(x, average, variance, tensor.Weight(c.t(1)), tensor.Bias(c.t(2)), tensor.Eps(eps))
+			if eps < 0 { // which the operator refuses; the standard says nothing of it
+				variance = variance.AddScalar(eps)
+			}
+			y := tensor.BatchNorm(x, average, variance, tensor.Weight(c.t(1)), tensor.Bias(c.t(2)), tensor.Eps(max(eps, 0)))
 			return c.put(0, y.Reshape(c.t(0).Shape()...))
 		}
 	}},

@@ -48,12 +48,45 @@ var quantization = map[string]lowering{
 
 // linearMatMul multiplies matrices of bytes to one of bytes.
 func linearMatMul(c *call) error {
+	if err := c.linearParameters(); err != nil {
+		return err
+	}
 	if y, ok := c.byteProduct(0, 2, 3, 5); ok && c.t(1).NumElements() == 1 {
 		return requantize(c, y, c.t(1).Reshape().ToType(tensor.Float32).Mul(fit(c.t(4), 2, -1).ToType(tensor.Float32)), 6)
 	}
 	x, y := centered(c, 0, 2, -2).ToType(tensor.Float32), c.centeredWeight(3, 5, -1)
 	scale := fit(c.t(1), x.Rank(), -2).ToType(tensor.Float32).Mul(fit(c.t(4), y.Rank(), -1).ToType(tensor.Float32))
 	return requantize(c, integerProduct(x, y, 255, 255), scale, 6)
+}
+
+// linearParameters fails unless scales and zeros of a QLinearMatMul are one number, of the first
+// factor one for each row, or of the second one for each column.
+func (c *call) linearParameters() error {
+	x, y := c.t(0).Shape(), c.t(3).Shape()
+	if len(x) == 0 || len(y) == 0 {
+		return fmt.Errorf("factors have shapes %v and %v, want an axis at least", x, y)
+	}
+	rows := 1
+	if len(x) > 1 {
+		rows = x[len(x)-2]
+	}
+	return cmp.Or(c.along(x, rows, len(x)-1, 1, 2), c.along(y, y[len(y)-1], max(len(y)-2, 0), 4, 5), c.perTensor(6, 7))
+}
+
+// along fails unless operands are what perChannel allows, or have the shape of a factor but for
+// an axis, along which they have one.
+func (c *call) along(factor []int, n, axis int, list ...int) error {
+	for _, i := range list {
+		if c.has(i) && c.t(i).Rank() > 1 {
+			want := slices.Clone(factor)
+			if want[axis] = 1; !slices.Equal(c.t(i).Shape(), want) && c.t(i).NumElements() != 1 {
+				return fmt.Errorf("operand %d has shape %v, want %v", i, c.t(i).Shape(), want)
+			}
+		} else if err := c.perChannel(n, i); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // perTensor fails unless the operands, where they are there, have one element.

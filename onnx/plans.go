@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -36,7 +37,7 @@ type plans struct {
 	made    int
 	values  bool      // values of few integers decide what is computed: a program is for these
 	never   bool      // what is computed depends on other values
-	trimmed sync.Once // memory, when the first program was made
+	trimmed sync.Once // memory, when a program had its weights packed
 }
 
 // A kind of run has inputs of some shapes, and some outputs.
@@ -47,13 +48,17 @@ type kind struct {
 	failed    bool
 }
 
-// A plan is the program for a kind of run. It does not change.
+// A plan is the program for a kind of run. It does not change, but for how often it ran.
 type plan struct {
 	program *compile.Compiled[[]tensor.Tensor]
 	inputs  []string // arguments of the program
 	outputs []string
 	elems   []format.Elem // of the outputs
+	runs    atomic.Int64
 }
+
+// packedRuns is after how many runs of a program its weights are packed.
+const packedRuns = 2
 
 // decides reports whether a tensor is integers that may decide what is computed.
 func decides(t tensor.Tensor) bool {
@@ -120,11 +125,7 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 		k.recording = true
 		values := p.values
 		made, err := p.unlocked(func() (*plan, error) {
-			made, err := m.record(inputs, want, values)
-			if err == nil && m.device.Device == tensorCPU {
-				p.trimmed.Do(trim)
-			}
-			return made, err
+			return m.record(inputs, want, values)
 		})
 		k.recording = false
 		p.enter(string(key), k, made, err, values)
@@ -132,8 +133,8 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 	return k.plan
 }
 
-// trim gives the system back what runs without a program left in the host's cache, and the
-// garbage of loading. It takes a collection of all the process's memory, once for a model.
+// trim gives the system back what the first runs left in the host's cache, and the garbage of
+// loading and of packing weights for a run alone. It takes a collection of all the process's memory, once for a model.
 func trim() {
 	_ = memory.EmptyCache(tensorCPU) // which does not fail on the host
 	debug.FreeOSMemory()
@@ -281,6 +282,9 @@ func (k *plan) run(m *Model, inputs map[string]*value) (map[string]*value, error
 	})
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
+	}
+	if k.runs.Add(1) == packedRuns && m.device.Device == tensorCPU {
+		m.plans.trimmed.Do(trim)
 	}
 	return out, nil
 }
