@@ -2,7 +2,8 @@
 // units: sums are of 32 bits and wrap.
 //
 //   bytes_product_SHAPE(Bytes p)       the product of x [m, k], uint8, and y [k, n], int8
-//   bytes_convolution_SHAPE(Bytes p)   that of a weight [m, k], int8, and the windows of
+//                                      or uint8
+//   bytes_convolution_SHAPE(Bytes p)   that of a weight [m, k], int8 or uint8, and the windows of
 //                                      images, uint8, whose places are columns
 //   bytes_lstm_DTYPE(LSTM p)           what lies between two products of an LSTM
 //
@@ -29,8 +30,9 @@ struct Bytes {
   int m, n, k, slices;
   int left_step, right_step;
   int left_vectors, right_words;  // rows of left are read 16 bytes at a time, those of right 4
-  // Of convolutions: n is across * down.
   int batch, groups;
+  int moved;  // y or the weight is of uint8, and 128 less as the units take it
+  // Of convolutions: n is across * down.
   int height, width, across;
   int kernel_height, kernel_width;
   int stride[2], padding[2], dilation[2];
@@ -88,13 +90,13 @@ template <class T, bool convolution> struct ByteLoader {
   const uint8* left;
   const uint8* right;
   int place[4], down[4], across[4];  // of a convolution's columns: the first byte of the window, which may be outside
-  unsigned zero;
+  unsigned zero, flip;
   uint4 a[T::chunks];
   unsigned b[T::quads][4];  // words of terms, one for each column
   int left_sum[T::chunks], right_sum[4];
 
   SINTER_FN ByteLoader(const Bytes& p, int row, int column, int end, const uint8* left, const uint8* right)
-      : p(p), row(row), column(column), end(end), left(left), right(right) {
+      : p(p), row(row), column(column), end(end), left(left), right(right), flip(p.moved ? 0x80808080u : 0) {
 #pragma unroll
     for (int i = 0; i < T::chunks; i++) left_sum[i] = 0;
 #pragma unroll
@@ -201,6 +203,7 @@ template <class T, bool convolution> struct ByteLoader {
     for (int i = 0; i < T::chunks; i++) {
       const int r = int(threadIdx.x) / 4 + i * (bytes_threads / 4);
       if (r >= T::rows) continue;
+      if constexpr (convolution) a[i] = make_uint4(a[i].x ^ flip, a[i].y ^ flip, a[i].z ^ flip, a[i].w ^ flip);
       *reinterpret_cast<uint4*>(&to_left[r][threadIdx.x % 4 * 4]) = a[i];
       left_sum[i] = sum_bytes<convolution>(a[i].x, left_sum[i]);
       left_sum[i] = sum_bytes<convolution>(a[i].y, left_sum[i]);
@@ -209,6 +212,10 @@ template <class T, bool convolution> struct ByteLoader {
     }
 #pragma unroll
     for (int i = 0; i < T::quads; i++) {
+      if constexpr (!convolution) {
+#pragma unroll
+        for (int j = 0; j < 4; j++) b[i][j] ^= flip;
+      }
       *reinterpret_cast<uint4*>(&to_right[own_term(i) / 4][own_column() - column]) = make_uint4(b[i][0], b[i][1], b[i][2], b[i][3]);
 #pragma unroll
       for (int j = 0; j < 4; j++) right_sum[j] = sum_bytes<!convolution>(b[i][j], right_sum[j]);
@@ -274,9 +281,11 @@ template <class T, bool convolution> SINTER_FN void byte_tile(const Bytes& p, in
   }
   loader.sums(row_sums, column_sums);
   __syncthreads();
-  auto zero = [](const uint8* list, int step, int i, bool with_sign) -> int {
+  // What terms behind the last one, 0 before they are moved, gave to sums of moved bytes.
+  const int over = p.moved ? 128 * ((from - end) & (bytes_depth - 1)) : 0;
+  auto zero = [&](const uint8* list, int step, int i, bool with_sign) -> int {
     const uint8 v = list[(long long)step * i];
-    return with_sign ? int(int8(v)) : int(v);
+    return with_sign ? int(int8(p.moved ? v ^ 0x80 : v)) : int(v);
   };
 #pragma unroll
   for (int i = 0; i < T::m; i++) {
@@ -292,7 +301,8 @@ template <class T, bool convolution> SINTER_FN void byte_tile(const Bytes& p, in
           const int c = side + 8 * j + 2 * within + q;
           if (column + c >= p.n) continue;
           const int zr = zero(p.right_zero, p.right_step, column + c, !convolution);
-          const unsigned lost = unsigned(zl) * unsigned(column_sums[c] - (end - from) * zr) + unsigned(zr) * unsigned(row_sums[r]);
+          const unsigned lost = unsigned(zl) * unsigned(column_sums[c] + (convolution ? 0 : over) - (end - from) * zr) +
+                                unsigned(zr) * unsigned(row_sums[r] + (convolution ? over : 0));
           const int sum = int(unsigned(acc[i][j][2 * h + q]) - lost);
           int* to = out + (long long)(row + r) * p.n + column + c;
           if (p.slices > 1) atomicAdd(to, sum);

@@ -8,8 +8,8 @@ import (
 )
 
 // Products, convolutions and layers of integers of 8 bits by the operators for them, which
-// multiply bytes without a sign by bytes with one. What has the other kind is moved by 128,
-// as its zero is; a weight that is known is moved once.
+// multiply bytes without a sign by those of either kind. What has a sign and must have none is
+// moved by 128, as its zero is.
 
 // isByte reports whether operand i is of integers of 8 bits.
 func (c *call) isByte(i int) bool {
@@ -50,6 +50,14 @@ func (c *call) asKind(dtype tensor.DType, i, zero, way int) (t, z tensor.Tensor)
 	return t, z
 }
 
+// withZero returns operand i and its zero, operand zero, as they are.
+func (c *call) withZero(i, zero int) (t, z tensor.Tensor) {
+	if t = c.t(i); c.has(zero) {
+		return t, c.t(zero)
+	}
+	return t, tensor.Zeros([]int{}, tensor.OfType(t.DType()), tensor.On(c.dev))
+}
+
 // oneZero reports whether the zero of an operand, operand i, is not there or one number.
 func (c *call) oneZero(i int) bool { return !c.has(i) || c.t(i).NumElements() == 1 }
 
@@ -63,7 +71,7 @@ func (c *call) byteProduct(x, xZero, y, yZero int) (product tensor.Tensor, ok bo
 		return product, false
 	}
 	q, qZero := c.asKind(tensor.Uint8, x, xZero, -1)
-	w, wZero := c.asKind(tensor.Int8, y, yZero, -1)
+	w, wZero := c.withZero(y, yZero)
 	return tensor.Int8MatMul(q, w, qZero.Reshape(), wZero), true
 }
 
@@ -75,7 +83,7 @@ func (c *call) quantizedProduct(y, yZero int) (product, scale tensor.Tensor, ok 
 		return product, scale, false
 	}
 	q, scale, zero := tensor.DynamicQuantize(c.t(0).ToType(tensor.Float32))
-	w, wZero := c.asKind(tensor.Int8, y, yZero, -1)
+	w, wZero := c.withZero(y, yZero)
 	return tensor.Int8MatMul(q, w, zero, wZero), scale, true
 }
 
@@ -87,7 +95,7 @@ func (c *call) byteConvolution(at window, groups, x, xZero, w, wZero int) (y ten
 		return y, false, nil
 	}
 	q, qZero := c.asKind(tensor.Uint8, x, xZero, -1)
-	k, kZero := c.asKind(tensor.Int8, w, wZero, -1)
+	k, kZero := c.withZero(w, wZero)
 	d := rank - 2
 	win, err := at.on(q.Shape()[2:], k.Shape()[2:])
 	if err != nil {
@@ -171,7 +179,7 @@ func layerOfBytes(n *node) kernel {
 		q, scale, zero := tensor.DynamicQuantize(x)
 		var ys, hs, cs []tensor.Tensor
 		for way := range c.t(layerState).Size(0) {
-			w, wZero := c.asKind(tensor.Int8, layerWeight, layerWeightZero, way)
+			w, wZero := c.t(layerWeight).Select(0, way), c.t(layerWeightZero).Select(0, way)
 			r, rZero := c.asKind(tensor.Int8, layerState, layerStateZero, way)
 			width := r.Size(0)
 			gates := tensor.Int8MatMul(q, w, zero, wZero).ToType(tensor.Float32).Mul(scale.Mul(c.t(layerWeightScale).Select(0, way)))

@@ -61,12 +61,12 @@ func dynamicQuantizeCompose(x *core.Tensor) (*core.Tensor, *core.Tensor, *core.T
 
 var int8Conv2dOp = ir.Op{
 	Name:    "int8_conv2d",
-	Doc:     "returns the cross-correlation of x [n, channels, height, width], uint8, less x_zero, a number, with weight [out, channels/groups, kernel height, kernel width], int8, less w_zero, a number or one for each of out.",
+	Doc:     "returns the cross-correlation of x [n, channels, height, width], uint8, less x_zero, a number, with weight [out, channels/groups, kernel height, kernel width], int8 or uint8, less w_zero, a number or one for each of out.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "weight"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "w_zero"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -79,10 +79,10 @@ func Int8Conv2dOp() *ir.Op {
 
 // Int8Conv2d returns the cross-correlation of x [n, channels, height, width],
 // uint8, less x_zero, a number, with weight [out, channels/groups, kernel
-// height, kernel width], int8, less w_zero, a number or one for each of out.
-// Padding is as of numbers that are x_zero, on both sides. Stride, padding
-// and dilation have one number for both axes or two. Sums that int32 does not
-// hold wrap.
+// height, kernel width], int8 or uint8, less w_zero, a number or one for each
+// of out. Padding is as of numbers that are x_zero, on both sides. Stride,
+// padding and dilation have one number for both axes or two. Sums that int32
+// does not hold wrap.
 func Int8Conv2d(x, weight, xZero, wZero *core.Tensor, stride, padding, dilation []int, groups int) *core.Tensor {
 	in := []*core.Tensor{x, weight, xZero, wZero}
 	if t := core.Refused(&int8Conv2dOp, in...); t != nil {
@@ -113,7 +113,7 @@ var int8ConvolutionOp = ir.Op{
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "weight"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "w_zero"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Int8Convolution}}},
@@ -151,7 +151,7 @@ var int8ConvolutionPartsOp = ir.Op{
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "weight"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "w_zero"}},
 	Attrs:   []ir.Attr{{Name: "stride", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "dilation", Kind: ir.AttrInts}, {Name: "groups", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,
@@ -303,11 +303,11 @@ func Int8LSTMSequence(gates, h, c, weight, scale, zero *core.Tensor, reverse boo
 
 var int8MatMulOp = ir.Op{
 	Name:    "int8_matmul",
-	Doc:     "returns the product of x [..., m, k], uint8, less x_zero, a number, with y [k, n], int8, less y_zero, a number or one for each column.",
+	Doc:     "returns the product of x [..., m, k], uint8, less x_zero, a number, with y [k, n], int8 or uint8, less y_zero, a number or one for each column.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y_zero"}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 }
@@ -319,8 +319,8 @@ func Int8MatMulOp() *ir.Op {
 }
 
 // Int8MatMul returns the product of x [..., m, k], uint8, less x_zero, a
-// number, with y [k, n], int8, less y_zero, a number or one for each column.
-// Sums that int32 does not hold wrap.
+// number, with y [k, n], int8 or uint8, less y_zero, a number or one for each
+// column. Sums that int32 does not hold wrap.
 func Int8MatMul(x, y, xZero, yZero *core.Tensor) *core.Tensor {
 	in := []*core.Tensor{x, y, xZero, yZero}
 	if t := core.Refused(&int8MatMulOp, in...); t != nil {
@@ -350,7 +350,7 @@ var int8ProductOp = ir.Op{
 	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y_zero"}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Int8Product)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Int8Product}}},
@@ -386,7 +386,7 @@ var int8ProductPartsOp = ir.Op{
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y"}, {Name: "x_zero", DTypes: ir.SetOf(ir.Uint8), Fixed: ir.Uint8}, {Name: "y_zero"}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int32}},
-	DTypes:  ir.SetOf(ir.Int8),
+	DTypes:  ir.SetOf(ir.Uint8, ir.Int8),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Tags:    ir.TagHidden,

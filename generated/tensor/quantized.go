@@ -46,16 +46,16 @@ func int8Conv2dOptions(opts []Option) (stride, padding, dilation []int, groups i
 
 // Int8Conv2d returns the cross-correlation of x [n, channels, height, width],
 // uint8, less xZero, a number, with weight [out, channels/groups, kernel
-// height, kernel width], int8, less wZero, a number or one for each of out.
-// Padding is as of numbers that are xZero, on both sides. Stride, padding and
-// dilation have one number for both axes or two. Sums that int32 does not
-// hold wrap.
+// height, kernel width], int8 or uint8, less wZero, a number or one for each
+// of out. Padding is as of numbers that are xZero, on both sides. Stride,
+// padding and dilation have one number for both axes or two. Sums that int32
+// does not hold wrap.
 //
-// Dtypes: int8. Shape: [n, out, height, width], of as many elements as there
-// are places for the kernel. Gradient: none. Errors: bool, float, complex,
-// uint8, int16, int32 and int64 operands, x that is not uint8, xZero that is
-// not uint8, shapes that do not fit, arguments that do not fit the shape of
-// x. Options: Stride ([1]), Padding ([0]), Dilation ([1]), Groups (1).
+// Dtypes: uint8, int8. Shape: [n, out, height, width], of as many elements as
+// there are places for the kernel. Gradient: none. Errors: bool, float,
+// complex, int16, int32 and int64 operands, x that is not uint8, xZero that
+// is not uint8, shapes that do not fit, arguments that do not fit the shape
+// of x. Options: Stride ([1]), Padding ([0]), Dilation ([1]), Groups (1).
 func Int8Conv2d(x, weight, xZero, wZero Tensor, opts ...Option) Tensor {
 	stride, padding, dilation, groups, err := int8Conv2dOptions(opts)
 	if err != nil {
@@ -66,13 +66,14 @@ func Int8Conv2d(x, weight, xZero, wZero Tensor, opts ...Option) Tensor {
 
 // Int8Conv2d returns the cross-correlation of x [n, channels, height, width],
 // uint8, less xZero, a number, with weight [out, channels/groups, kernel
-// height, kernel width], int8, less wZero, a number or one for each of out.
+// height, kernel width], int8 or uint8, less wZero, a number or one for each
+// of out.
 //
-// Dtypes: int8. Shape: [n, out, height, width], of as many elements as there
-// are places for the kernel. Gradient: none. Errors: bool, float, complex,
-// uint8, int16, int32 and int64 operands, x that is not uint8, xZero that is
-// not uint8, shapes that do not fit, arguments that do not fit the shape of
-// x. Options: Stride ([1]), Padding ([0]), Dilation ([1]), Groups (1).
+// Dtypes: uint8, int8. Shape: [n, out, height, width], of as many elements as
+// there are places for the kernel. Gradient: none. Errors: bool, float,
+// complex, int16, int32 and int64 operands, x that is not uint8, xZero that
+// is not uint8, shapes that do not fit, arguments that do not fit the shape
+// of x. Options: Stride ([1]), Padding ([0]), Dilation ([1]), Groups (1).
 func (x Tensor) Int8Conv2d(weight, xZero, wZero Tensor, opts ...Option) Tensor {
 	stride, padding, dilation, groups, err := int8Conv2dOptions(opts)
 	if err != nil {
@@ -129,21 +130,22 @@ func (gates Tensor) Int8LSTM(h, c, weight, scale, zero Tensor, opts ...Option) (
 }
 
 // Int8MatMul returns the product of x [..., m, k], uint8, less xZero, a
-// number, with y [k, n], int8, less yZero, a number or one for each column.
-// Sums that int32 does not hold wrap.
+// number, with y [k, n], int8 or uint8, less yZero, a number or one for each
+// column. Sums that int32 does not hold wrap.
 //
-// Dtypes: int8. Shape: [..., m, n]. Gradient: none. Errors: bool, float,
-// complex, uint8, int16, int32 and int64 operands, x that is not uint8, xZero
+// Dtypes: uint8, int8. Shape: [..., m, n]. Gradient: none. Errors: bool,
+// float, complex, int16, int32 and int64 operands, x that is not uint8, xZero
 // that is not uint8, shapes that do not fit.
 func Int8MatMul(x, y, xZero, yZero Tensor) Tensor {
 	return Wrap(ops.Int8MatMul(x.Handle(), y.Handle(), xZero.Handle(), yZero.Handle()))
 }
 
 // Int8MatMul returns the product of x [..., m, k], uint8, less xZero, a
-// number, with y [k, n], int8, less yZero, a number or one for each column.
+// number, with y [k, n], int8 or uint8, less yZero, a number or one for each
+// column.
 //
-// Dtypes: int8. Shape: [..., m, n]. Gradient: none. Errors: bool, float,
-// complex, uint8, int16, int32 and int64 operands, x that is not uint8, xZero
+// Dtypes: uint8, int8. Shape: [..., m, n]. Gradient: none. Errors: bool,
+// float, complex, int16, int32 and int64 operands, x that is not uint8, xZero
 // that is not uint8, shapes that do not fit.
 func (x Tensor) Int8MatMul(y, xZero, yZero Tensor) Tensor {
 	return Wrap(ops.Int8MatMul(x.Handle(), y.Handle(), xZero.Handle(), yZero.Handle()))

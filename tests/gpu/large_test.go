@@ -108,13 +108,16 @@ func byteProduct(x []T) T {
 	a, b := bytesOf(x[0], tensor.Uint8), bytesOf(x[1], tensor.Int8)
 	zero := a.Flatten().Select(0, 0)
 	one := tensor.Int8MatMul(a, b, zero, b.Select(0, 1))
+	b = bytesOf(x[1], tensor.Uint8)
 	return one.Add(tensor.Int8MatMul(a, b, zero, b.Flatten().Select(0, 0)))
 }
 
 func byteConvolution(opts ...tensor.Option) func(x []T) T {
 	return func(x []T) T {
 		a, w := bytesOf(x[0], tensor.Uint8), bytesOf(x[1], tensor.Int8)
-		return tensor.Int8Conv2d(a, w, a.Flatten().Select(0, 0), w.Flatten().Narrow(0, 0, w.Size(0)), opts...)
+		one := tensor.Int8Conv2d(a, w, a.Flatten().Select(0, 0), w.Flatten().Narrow(0, 0, w.Size(0)), opts...)
+		w = bytesOf(x[1], tensor.Uint8)
+		return one.Add(tensor.Int8Conv2d(a, w, a.Flatten().Select(0, 1), w.Flatten().Select(0, 0), opts...))
 	}
 }
 

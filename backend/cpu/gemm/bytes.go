@@ -50,11 +50,14 @@ func byteEngine(level simd.Level) *engine {
 	return &byteEngines[0]
 }
 
-// PackBytes returns the k by n matrix b of int8 for kernels of the present level.
-func PackBytes(b Matrix, k, n int) *Bytes { return packBytesAt(simd.Active(), b, k, n) }
+// PackBytes returns the k by n matrix b of int8, or with moved of uint8 less 128, for kernels of
+// the present level.
+func PackBytes(b Matrix, k, n int, moved bool) *Bytes {
+	return packBytesAt(simd.Active(), b, k, n, moved)
+}
 
 // packBytesAt is PackBytes at a level of instructions.
-func packBytesAt(level simd.Level, b Matrix, k, n int) *Bytes {
+func packBytesAt(level simd.Level, b Matrix, k, n int, moved bool) *Bytes {
 	p := &Bytes{e: byteEngine(level), tiles: level.TilesBytes(), k: k, n: n, sums: make([]int32, n)}
 	width, quads := 1, ceil(k, 4)
 	if p.e != nil {
@@ -62,21 +65,11 @@ func packBytesAt(level simd.Level, b Matrix, k, n int) *Bytes {
 	}
 	size := max(1, roundUp(n, width)*quads*4)
 	p.packed = Packed{p.e, quads, n, scratch.Aligned(size)}
-	to := unsafe.Slice((*int8)(p.packed.ptr), size)
-	pool.For(ceil(n, width), max(1, packShare/max(1, k*width)), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			j0, j1 := lo*width, min(lo*width+width, n)
-			panel := to[j0*quads*4:]
-			for i := range k {
-				row := panel[i/4*width*4+i%4:]
-				for j := j0; j < j1; j++ {
-					v := *at[int8](b, i, j)
-					row[(j-j0)*4] = v
-					p.sums[j] += int32(v)
-				}
-			}
-		}
-	})
+	to := packer{Bytes: p, from: b, width: width, level: level}
+	if moved {
+		to.flip = 0x80808080
+	}
+	pool.For(ceil(n, width), max(1, packShare/max(1, k*width)), to.panels)
 	return p
 }
 
@@ -103,7 +96,8 @@ func (b *Bytes) MulSerial(m int, a unsafe.Pointer, row int, c Matrix, bias []int
 // the first. Where a product with the same matrix was before, a cache still has the last ones.
 func (b *Bytes) MulBack(m int, a unsafe.Pointer, row int, c Matrix) {
 	if b.few(m) {
-		b.panels(m, a, row, c, nil, true)
+		p := panels{b, m, a, row, c, nil, true}
+		p.Run(0, p.count())
 		return
 	}
 	b.mul(m, a, row, c, nil, false)
@@ -114,8 +108,14 @@ func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, se
 	case m == 0 || b.n == 0:
 	case b.e == nil || b.k == 0:
 		b.plain(m, a, row, c, bias)
-	case b.few(m) && (serial || m*b.n*b.packed.k <= b.e.share || runtime.GOMAXPROCS(0) == 1):
-		b.panels(m, a, row, c, bias, false)
+	case b.few(m):
+		p := panels{b, m, a, row, c, bias, false}
+		if quads := b.n * b.packed.k; serial || quads <= fewShare || runtime.GOMAXPROCS(0) == 1 {
+			p.Run(0, p.count())
+		} else {
+			shared := p // which escapes
+			pool.Run(p.count(), max(1, fewShare/2/(b.e.columns()*b.packed.k)), &shared)
+		}
 	case b.tiles && m > b.e.rows[oneEdge]:
 		b.onTiles(m, a, row, c, bias, serial)
 	default:
@@ -132,24 +132,42 @@ func (b *Bytes) few(m int) bool {
 	return b.e != nil && m > 0 && m <= b.e.rows[oneEdge] && b.k > 0 && b.n > 0 && b.packed.k <= byteQuads
 }
 
-// panels is Mul of few rows, one panel after the other, or with back from the last to the first.
-func (b *Bytes) panels(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, back bool) {
-	width := b.e.columns()
-	t := tile{a: a, aRow: row, aCol: 4, bRow: width * 4, k: b.packed.k, cRow: c.Row * 4, groups: 1}
-	n := ceil(b.n, width)
-	for i := range n {
-		if back {
-			i = n - 1 - i
-		}
+// fewShare is how many quads of a matrix are worth another processor where rows are few: what
+// takes time then is to read them.
+const fewShare = 96 << 10
+
+// A panels is Mul of few rows, one panel of columns after the other, or with back from the
+// last to the first.
+type panels struct {
+	*Bytes
+	m    int
+	a    unsafe.Pointer
+	row  int
+	c    Matrix
+	bias []int32
+	back bool
+}
+
+// count returns how many panels there are.
+func (p *panels) count() int { return ceil(p.n, p.e.columns()) }
+
+// Run computes panels [lo, hi).
+func (p *panels) Run(lo, hi int) {
+	width := p.e.columns()
+	t := tile{a: p.a, aRow: p.row, aCol: 4, bRow: width * 4, k: p.packed.k, cRow: p.c.Row * 4, groups: 1}
+	for i := lo; i < hi; i++ {
 		j := i * width
-		t.b, t.c = unsafe.Add(b.packed.ptr, j*t.k*4), unsafe.Pointer(at[int32](c, 0, j))
-		t.ahead = t.b
-		if bias != nil {
-			t.src = unsafe.Pointer(&bias[j])
+		if p.back {
+			j = (hi - 1 - (i - lo)) * width
 		}
-		class, last := b.e.classOf(min(width, b.n-j))
+		t.b, t.c = unsafe.Add(p.packed.ptr, j*t.k*4), unsafe.Pointer(at[int32](p.c, 0, j))
+		t.ahead = t.b
+		if p.bias != nil {
+			t.src = unsafe.Pointer(&p.bias[j])
+		}
+		class, last := p.e.classOf(min(width, p.n-j))
 		t.last = last
-		runTile[int32](b.e.family, class, m, &t)
+		runTile[int32](p.e.family, class, p.m, &t)
 	}
 }
 

@@ -32,12 +32,19 @@ func bytesOf(rng *rand.Rand, n int) []uint8 {
 func TestMulBytes(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		rng := rand.New(rand.NewPCG(7, 8))
-		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {1, 100, 520}, {4, 95, 64}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}, {33, 65, 192}, {40, 48, 60}, {300, 100, 2100}} {
+		for _, s := range [][3]int{{1, 1, 1}, {1, 64, 768}, {1, 100, 520}, {4, 95, 64}, {3, 33, 7}, {9, 97, 130}, {20, 40, 1025}, {17, 32, 9000}, {130, 70, 64}, {2, 3, 0}, {33, 65, 192}, {40, 48, 60}, {1, 1100, 600}, {5, 700, 900}, {300, 100, 2100}} {
 			m, n, k := s[0], s[1], s[2]
 			for _, layout := range []Matrix{{Row: n, Col: 1}, {Row: 1, Col: k}} {
 				data := bytesOf(rng, max(1, k*n))
 				layout.Ptr = unsafe.Pointer(&data[0])
-				b := packBytesAt(level, layout, k, n)
+				moved := rng.IntN(2) == 1
+				b := packBytesAt(level, layout, k, n, moved)
+				number := func(i, j int) int32 {
+					if v := *at[int8](layout, i, j); !moved {
+						return int32(v)
+					}
+					return int32(*at[uint8](layout, i, j)) - 128
+				}
 				row := b.Row() + 4
 				a, bias := bytesOf(rng, m*row), make([]int32, n)
 				for j := range bias {
@@ -51,7 +58,7 @@ func TestMulBytes(t *testing.T) {
 					for j := range n {
 						want[i*n+j] = bias[j]
 						for p := range k {
-							want[i*n+j] += int32(a[i*row+p]) * int32(*at[int8](layout, p, j))
+							want[i*n+j] += int32(a[i*row+p]) * number(p, j)
 						}
 					}
 				}
@@ -75,7 +82,7 @@ func TestMulBytes(t *testing.T) {
 				for j, sum := range b.Sums() {
 					want := int32(0)
 					for p := range k {
-						want += int32(*at[int8](layout, p, j))
+						want += number(p, j)
 					}
 					if sum != want {
 						t.Fatalf("%v: the sum of column %d is %d, want %d", s, j, sum, want)
@@ -91,7 +98,7 @@ func TestMulBytes(t *testing.T) {
 func TestTilesBytes(t *testing.T) {
 	var x [8]int8
 	for _, level := range simd.Levels() {
-		b := packBytesAt(min(level, simd.Available()), Matrix{unsafe.Pointer(&x[0]), 2, 1}, 4, 2)
+		b := packBytesAt(min(level, simd.Available()), Matrix{unsafe.Pointer(&x[0]), 2, 1}, 4, 2, false)
 		if got, want := b.tiles, level == simd.AMX && level.TilesBytes() && simd.Available() == level; got != want {
 			t.Errorf("%s: tiles are used: %v, want %v", level, got, want)
 		}
@@ -106,7 +113,7 @@ func BenchmarkMulBytes(b *testing.B) {
 		m, n, k := s[0], s[1], s[2]
 		rng := rand.New(rand.NewPCG(1, 2))
 		y := bytesOf(rng, k*n)
-		p := PackBytes(Matrix{unsafe.Pointer(&y[0]), n, 1}, k, n)
+		p := PackBytes(Matrix{unsafe.Pointer(&y[0]), n, 1}, k, n, false)
 		x, c := bytesOf(rng, m*p.Row()), make([]int32, m*n)
 		b.Run(fmt.Sprintf("%dx%dx%d", m, n, k), func(b *testing.B) {
 			b.SetBytes(int64(m) * int64(n) * int64(k)) // products

@@ -87,3 +87,13 @@ func transposeRows[T Number](e *engine, to, src Matrix, k, n int) {
 		copyMatrix[T](from[T](to, 0, c), from[T](src, 0, c), k, n-c)
 	}
 }
+
+// quadsOnce is how many quads one call packs.
+const quadsOnce = 4 << 10
+
+// packQuads packs quads of rows of quadColumns bytes, and adds the sums of columns to sums.
+func packQuads(dst unsafe.Pointer, dstRow int, src unsafe.Pointer, srcRow, quads int, sums *int32, flip uint32) {
+	for i := 0; i < quads; i += quadsOnce {
+		packQuadsAVX2((*byte)(unsafe.Add(dst, i*dstRow)), dstRow, (*byte)(unsafe.Add(src, 4*i*srcRow)), srcRow, min(quadsOnce, quads-i), sums, flip)
+	}
+}

@@ -24,3 +24,6 @@ func transpose32AVX2(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
 
 //go:noescape
 func transpose64AVX2(dst *byte, dstRow int, src *byte, srcRow int, blocks int)
+
+//go:noescape
+func packQuadsAVX2(dst *byte, dstRow int, src *byte, srcRow int, quads int, sums *int32, flip uint32)

@@ -283,3 +283,69 @@ loop:
 	JNZ         loop
 	VZEROUPPER
 	RET
+
+// func packQuadsAVX2(dst *byte, dstRow int, src *byte, srcRow int, quads int, sums *int32, flip uint32)
+// Requires: AVX
+TEXT ·packQuadsAVX2(SB), NOSPLIT, $0-52
+	MOVQ     dst+0(FP), DI
+	MOVQ     dstRow+8(FP), DX
+	MOVQ     src+16(FP), SI
+	MOVQ     srcRow+24(FP), BX
+	MOVQ     quads+32(FP), CX
+	MOVQ     sums+40(FP), R8
+	MOVL     flip+48(FP), AX
+	VMOVD    AX, X15
+	VPSHUFD  $0x00, X15, X15
+	VPCMPEQB X12, X12, X12
+	VPABSB   X12, X12
+	VPCMPEQW X13, X13, X13
+	VPABSW   X13, X13
+	VPXOR    X2, X2, X2
+	VPXOR    X3, X3, X3
+	VPXOR    X9, X9, X9
+	VPXOR    X10, X10, X10
+	LEAQ     (BX)(BX*2), R9
+
+loop:
+	VPXOR      (SI), X15, X0
+	VPXOR      (SI)(BX*1), X15, X1
+	VPUNPCKLBW X1, X0, X4
+	VPUNPCKHBW X1, X0, X5
+	VPXOR      (SI)(BX*2), X15, X0
+	VPXOR      (SI)(R9*1), X15, X1
+	VPUNPCKLBW X1, X0, X6
+	VPUNPCKHBW X1, X0, X7
+	VPUNPCKLWD X6, X4, X8
+	VMOVDQU    X8, (DI)
+	VPMADDUBSW X8, X12, X8
+	VPMADDWD   X8, X13, X8
+	VPADDD     X8, X2, X2
+	VPUNPCKHWD X6, X4, X8
+	VMOVDQU    X8, 16(DI)
+	VPMADDUBSW X8, X12, X8
+	VPMADDWD   X8, X13, X8
+	VPADDD     X8, X3, X3
+	VPUNPCKLWD X7, X5, X8
+	VMOVDQU    X8, 32(DI)
+	VPMADDUBSW X8, X12, X8
+	VPMADDWD   X8, X13, X8
+	VPADDD     X8, X9, X9
+	VPUNPCKHWD X7, X5, X8
+	VMOVDQU    X8, 48(DI)
+	VPMADDUBSW X8, X12, X8
+	VPMADDWD   X8, X13, X8
+	VPADDD     X8, X10, X10
+	LEAQ       (SI)(BX*4), SI
+	ADDQ       DX, DI
+	DECQ       CX
+	JNZ        loop
+	VPADDD     (R8), X2, X2
+	VMOVDQU    X2, (R8)
+	VPADDD     16(R8), X3, X3
+	VMOVDQU    X3, 16(R8)
+	VPADDD     32(R8), X9, X9
+	VMOVDQU    X9, 32(R8)
+	VPADDD     48(R8), X10, X10
+	VMOVDQU    X10, 48(R8)
+	VZEROUPPER
+	RET

@@ -17,3 +17,6 @@ func copyBlock[T Number](_ *engine, dst, src Matrix, m, n int) { copyMatrix[T](d
 
 // copyRowsOf copies a k by n matrix to one whose rows have no gaps inside.
 func copyRowsOf[T Number](_ *engine, to, src Matrix, k, n int) { copyMatrix[T](to, src, k, n) }
+
+// packQuads is not called: there is no assembly for this architecture.
+func packQuads(unsafe.Pointer, int, unsafe.Pointer, int, int, *int32, uint32) {}

@@ -37,6 +37,7 @@ type byteWeight struct {
 	shape   [4]int
 	strides [4]int
 	groups  int
+	moved   bool
 	level   simd.Level
 }
 
@@ -57,7 +58,7 @@ func Int8Convolution(c *ir.Call) error {
 	v.weights = v.packed(w, c.KeptOf(1))
 	d := tile.TargetOf(out, ir.Int32)
 	v.x, v.sums, v.zero = tile.Dense(x, ir.Uint8).Ptr, d.Ptr, tile.Elements[uint8](c.In[2])[0]
-	v.setZeros(c.In[2], tile.Dense(c.In[3], ir.Int8))
+	v.setZeros(c.In[2], tile.Dense(c.In[3], c.In[3].DType))
 	v.run()
 	tile.Finish(out, d)
 	return nil
@@ -69,15 +70,15 @@ func (v *byteConvolution) terms() int { return v.kernel[0] * v.kernel[1] * v.cha
 // packed returns the weights of each group, whose terms are in the order of windows: places
 // of the kernel, then channels.
 func (v *byteConvolution) packed(w ir.View, kept *ir.Kept) []*gemm.Bytes {
-	key := byteWeight{ptr: w.Ptr, shape: [4]int(w.Shape), strides: [4]int(w.Strides), groups: v.groups, level: simd.Active()}
+	key := byteWeight{ptr: w.Ptr, shape: [4]int(w.Shape), strides: [4]int(w.Strides), groups: v.groups, moved: w.DType == ir.Uint8, level: simd.Active()}
 	pack := func() any {
 		list := make([]*gemm.Bytes, v.groups)
 		for g := range list {
-			part := ir.View{Ptr: unsafe.Add(w.Ptr, g*v.outs*w.Strides[0]), DType: ir.Int8,
+			part := ir.View{Ptr: unsafe.Add(w.Ptr, g*v.outs*w.Strides[0]), DType: w.DType,
 				Shape:   []int{v.outs, v.kernel[0], v.kernel[1], v.channels},
 				Strides: []int{w.Strides[0], w.Strides[2], w.Strides[3], w.Strides[1]}}
-			d := tile.Dense(part, ir.Int8)
-			list[g] = gemm.PackBytes(gemm.Matrix{Ptr: d.Ptr, Row: 1, Col: v.terms()}, v.terms(), v.outs)
+			d := tile.Dense(part, w.DType)
+			list[g] = gemm.PackBytes(gemm.Matrix{Ptr: d.Ptr, Row: 1, Col: v.terms()}, v.terms(), v.outs, key.moved)
 		}
 		return list
 	}
@@ -92,9 +93,9 @@ func (v *byteConvolution) setZeros(x, w ir.View) {
 	for g, b := range v.weights {
 		part := w
 		if w.NumElements() > 1 {
-			part = ir.View{Ptr: unsafe.Add(w.Ptr, g*v.outs), DType: ir.Int8, Shape: []int{v.outs}, Strides: []int{1}}
+			part = ir.View{Ptr: unsafe.Add(w.Ptr, g*v.outs), DType: w.DType, Shape: []int{v.outs}, Strides: []int{1}}
 		}
-		v.zeros = append(v.zeros, newByteZeros(x, part, v.terms(), b.Sums()))
+		v.zeros = append(v.zeros, newByteZeros(x, part, v.terms(), b.Sums(), make([]int32, v.outs)))
 	}
 }
 

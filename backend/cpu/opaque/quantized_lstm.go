@@ -74,18 +74,25 @@ type byteLayer[T float] struct {
 	bytes  []uint8 // of a step's outputs, in rows as weight takes them
 	sums   []int32 // their products with the weight
 	least  int32   // their zero
-	by     []T     // their scale times the weight's, of each column
+	by     T       // their scale
 }
 
 func newByteLayer[T float](r *recurrence, weight *gemm.Bytes, scale []T, zero ir.View) *byteLayer[T] {
-	n, row := 4*r.width, weight.Row()
-	l := &byteLayer[T]{recurrence: r, loops: step.Of[T](simd.Active()), weight: weight, scale: spread(scale, n), by: make([]T, n)}
+	n, row, size := 4*r.width, weight.Row(), int(unsafe.Sizeof(T(0)))
+	l := &byteLayer[T]{recurrence: r, loops: step.Of[T](simd.Active()), weight: weight, scale: scale}
 	if zeros := tile.Elements[int8](tile.Dense(zero, ir.Int8)); slices.ContainsFunc(zeros, notZero) {
 		l.zero = spread(zeros, n)
 	}
-	l.room = scratch.Get(r.batch * (row + 4*n))
-	l.sums = scratch.Slice[int32](l.room, r.batch*n)
-	l.bytes = unsafe.Slice((*uint8)(unsafe.Add(l.room.Ptr(), r.batch*4*n)), r.batch*row)
+	l.room = scratch.Get(n*size + r.batch*(row+4*n))
+	if len(scale) == 1 {
+		l.scale = scratch.Slice[T](l.room, n)
+		for i := range l.scale {
+			l.scale[i] = scale[0]
+		}
+	}
+	sums := unsafe.Add(l.room.Ptr(), n*size)
+	l.sums = unsafe.Slice((*int32)(sums), r.batch*n)
+	l.bytes = unsafe.Slice((*uint8)(unsafe.Add(sums, r.batch*4*n)), r.batch*row)
 	return l
 }
 
@@ -96,20 +103,15 @@ func (l *byteLayer[T]) multiply(h []T, back bool) {
 	low, scale := l.loops.Span(h)
 	if scale-scale != 0 {
 		l.least = 0
-		for i := range l.by {
-			l.by[i] = T(math.NaN())
-		}
+		l.by = T(math.NaN())
 		return
 	}
-	l.least = step.Nearest(-low / scale)
+	l.least, l.by = step.Nearest(-low/scale), T(scale)
 	row := l.weight.Row()
 	for b := range l.batch {
 		to := l.bytes[b*row : (b+1)*row]
 		l.loops.Quantize(to, rowOf(h, b, l.width), scale, l.least)
 		clear(to[l.width:])
-	}
-	for i, s := range l.scale {
-		l.by[i] = s * T(scale)
 	}
 	sums := gemm.Matrix{Ptr: unsafe.Pointer(&l.sums[0]), Row: 4 * l.width, Col: 1}
 	if back && runtime.GOMAXPROCS(0) == 1 {
@@ -130,5 +132,5 @@ func (l *byteLayer[T]) gates(z, x []T, row int) {
 			sums[i] -= int32(zero) * lost
 		}
 	}
-	l.loops.Gates(z, x, l.by, sums, l.weight.Sums(), l.least)
+	l.loops.Gates(z, x, l.scale, l.by, sums, l.weight.Sums(), l.least)
 }

@@ -21,7 +21,7 @@ type vector[T Float] struct {
 	lanes    int
 	extent   func(n int, x, low, high, rest *T)
 	quantize func(n int, x *T, to *byte, scale T, zero int32)
-	gates    func(n int, z, x, by *T, sums, columns *int32, least int32)
+	gates    func(n int, z, x, scale *T, sums, columns *int32, by T, least int32)
 	cell     func(n int, to, copied, forget, before, in, fresh *T)
 	product  func(n int, to, a, b *T)
 }
@@ -73,16 +73,16 @@ func Nearest(x float32) int32 {
 	return int32(math.Float32bits(x+large)) - int32(math.Float32bits(large))
 }
 
-// Gates sets z to x + (sums - least*columns)*by, all of as many elements.
-func (f Funcs[T]) Gates(z, x, by []T, sums, columns []int32, least int32) {
+// Gates sets z to x + (sums - least*columns)*(scale*by), all of as many elements.
+func (f Funcs[T]) Gates(z, x, scale []T, by T, sums, columns []int32, least int32) {
 	n := len(z)
-	x, by, sums, columns = x[:n], by[:n], sums[:n], columns[:n]
+	x, scale, sums, columns = x[:n], scale[:n], sums[:n], columns[:n]
 	if f.vector.gates != nil && n > 0 {
-		f.vector.gates(n, &z[0], &x[0], &by[0], &sums[0], &columns[0], least)
+		f.vector.gates(n, &z[0], &x[0], &scale[0], &sums[0], &columns[0], by, least)
 		return
 	}
 	for i, s := range sums {
-		z[i] = x[i] + T(s-least*columns[i])*by[i]
+		z[i] = x[i] + T(s-least*columns[i])*T(scale[i]*by)
 	}
 }
 

@@ -10,8 +10,8 @@ func extentF32AVX2(n int, x *float32, low *float32, high *float32, rest *float32
 // quantizeF32AVX2 writes the integers nearest to x/scale, plus zero, as bytes without a sign, of n elements, whole vectors of them.
 func quantizeF32AVX2(n int, x *float32, to *byte, scale float32, zero int32)
 
-// gatesF32AVX2 computes z = x + (sums - least*columns)*by of n elements.
-func gatesF32AVX2(n int, z *float32, x *float32, by *float32, sums *int32, columns *int32, least int32)
+// gatesF32AVX2 computes z = x + (sums - least*columns)*(scale*by) of n elements.
+func gatesF32AVX2(n int, z *float32, x *float32, scale *float32, sums *int32, columns *int32, by float32, least int32)
 
 // cellF32AVX2 computes forget*before + in*fresh of n elements, twice.
 func cellF32AVX2(n int, to *float32, copied *float32, forget *float32, before *float32, in *float32, fresh *float32)
@@ -25,8 +25,8 @@ func extentF32AVX512(n int, x *float32, low *float32, high *float32, rest *float
 // quantizeF32AVX512 writes the integers nearest to x/scale, plus zero, as bytes without a sign, of n elements, whole vectors of them.
 func quantizeF32AVX512(n int, x *float32, to *byte, scale float32, zero int32)
 
-// gatesF32AVX512 computes z = x + (sums - least*columns)*by of n elements.
-func gatesF32AVX512(n int, z *float32, x *float32, by *float32, sums *int32, columns *int32, least int32)
+// gatesF32AVX512 computes z = x + (sums - least*columns)*(scale*by) of n elements.
+func gatesF32AVX512(n int, z *float32, x *float32, scale *float32, sums *int32, columns *int32, by float32, least int32)
 
 // cellF32AVX512 computes forget*before + in*fresh of n elements, twice.
 func cellF32AVX512(n int, to *float32, copied *float32, forget *float32, before *float32, in *float32, fresh *float32)

@@ -120,9 +120,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func gatesF32AVX2(n int, z *float32, x *float32, by *float32, sums *int32, columns *int32, least int32)
+// func gatesF32AVX2(n int, z *float32, x *float32, scale *float32, sums *int32, columns *int32, by float32, least int32)
 // Requires: AVX, AVX2
-TEXT ·gatesF32AVX2(SB), NOSPLIT, $0-52
+TEXT ·gatesF32AVX2(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
 	ANDQ         $+7, CX
@@ -133,10 +133,11 @@ TEXT ·gatesF32AVX2(SB), NOSPLIT, $0-52
 	VMOVDQU      32(DX)(CX*1), Y0
 	MOVQ         z+8(FP), CX
 	MOVQ         x+16(FP), DX
-	MOVQ         by+24(FP), BX
+	MOVQ         scale+24(FP), BX
 	MOVQ         sums+32(FP), SI
 	MOVQ         columns+40(FP), DI
-	VBROADCASTSS least+48(FP), Y1
+	VBROADCASTSS by+48(FP), Y1
+	VBROADCASTSS least+52(FP), Y2
 	XORQ         R8, R8
 	MOVQ         AX, R9
 	SUBQ         $+64, R9
@@ -144,26 +145,28 @@ TEXT ·gatesF32AVX2(SB), NOSPLIT, $0-52
 	JGT          vectorsDone2
 
 vectors1:
-	VMOVUPS   (SI)(R8*1), Y2
-	VMOVUPS   (DI)(R8*1), Y3
-	VPMULLD   Y1, Y3, Y3
-	VPSUBD    Y3, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMULPS    Y3, Y2, Y2
-	VMOVUPS   (DX)(R8*1), Y3
-	VADDPS    Y3, Y2, Y2
-	VMOVUPS   Y2, (CX)(R8*1)
-	VMOVUPS   32(SI)(R8*1), Y2
-	VMOVUPS   32(DI)(R8*1), Y3
-	VPMULLD   Y1, Y3, Y3
-	VPSUBD    Y3, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMOVUPS   32(BX)(R8*1), Y3
-	VMULPS    Y3, Y2, Y2
-	VMOVUPS   32(DX)(R8*1), Y3
-	VADDPS    Y3, Y2, Y2
-	VMOVUPS   Y2, 32(CX)(R8*1)
+	VMOVUPS   (SI)(R8*1), Y3
+	VMOVUPS   (DI)(R8*1), Y4
+	VPMULLD   Y2, Y4, Y4
+	VPSUBD    Y4, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMOVUPS   (BX)(R8*1), Y4
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VMOVUPS   (DX)(R8*1), Y4
+	VADDPS    Y4, Y3, Y3
+	VMOVUPS   Y3, (CX)(R8*1)
+	VMOVUPS   32(SI)(R8*1), Y3
+	VMOVUPS   32(DI)(R8*1), Y4
+	VPMULLD   Y2, Y4, Y4
+	VPSUBD    Y4, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMOVUPS   32(BX)(R8*1), Y4
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VMOVUPS   32(DX)(R8*1), Y4
+	VADDPS    Y4, Y3, Y3
+	VMOVUPS   Y3, 32(CX)(R8*1)
 	ADDQ      $+64, R8
 	CMPQ      R8, R9
 	JLE       vectors1
@@ -175,16 +178,17 @@ vectorsDone2:
 	JGT  vectorsDone4
 
 vectors3:
-	VMOVUPS   (SI)(R8*1), Y2
-	VMOVUPS   (DI)(R8*1), Y3
-	VPMULLD   Y1, Y3, Y3
-	VPSUBD    Y3, Y2, Y2
-	VCVTDQ2PS Y2, Y2
-	VMOVUPS   (BX)(R8*1), Y3
-	VMULPS    Y3, Y2, Y2
-	VMOVUPS   (DX)(R8*1), Y3
-	VADDPS    Y3, Y2, Y2
-	VMOVUPS   Y2, (CX)(R8*1)
+	VMOVUPS   (SI)(R8*1), Y3
+	VMOVUPS   (DI)(R8*1), Y4
+	VPMULLD   Y2, Y4, Y4
+	VPSUBD    Y4, Y3, Y3
+	VCVTDQ2PS Y3, Y3
+	VMOVUPS   (BX)(R8*1), Y4
+	VMULPS    Y1, Y4, Y4
+	VMULPS    Y4, Y3, Y3
+	VMOVUPS   (DX)(R8*1), Y4
+	VADDPS    Y4, Y3, Y3
+	VMOVUPS   Y3, (CX)(R8*1)
 	ADDQ      $+32, R8
 	CMPQ      R8, R9
 	JLE       vectors3
@@ -192,16 +196,17 @@ vectors3:
 vectorsDone4:
 	CMPQ       R8, AX
 	JGE        rowDone5
-	VMASKMOVPS (SI)(R8*1), Y0, Y2
-	VMASKMOVPS (DI)(R8*1), Y0, Y3
-	VPMULLD    Y1, Y3, Y3
-	VPSUBD     Y3, Y2, Y2
-	VCVTDQ2PS  Y2, Y2
-	VMASKMOVPS (BX)(R8*1), Y0, Y1
+	VMASKMOVPS (SI)(R8*1), Y0, Y3
+	VMASKMOVPS (DI)(R8*1), Y0, Y4
+	VPMULLD    Y2, Y4, Y4
+	VPSUBD     Y4, Y3, Y3
+	VCVTDQ2PS  Y3, Y3
+	VMASKMOVPS (BX)(R8*1), Y0, Y2
 	VMULPS     Y1, Y2, Y2
+	VMULPS     Y2, Y3, Y3
 	VMASKMOVPS (DX)(R8*1), Y0, Y1
-	VADDPS     Y1, Y2, Y2
-	VMASKMOVPS Y2, Y0, (CX)(R8*1)
+	VADDPS     Y1, Y3, Y3
+	VMASKMOVPS Y3, Y0, (CX)(R8*1)
 
 rowDone5:
 	VZEROUPPER
@@ -470,9 +475,9 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
-// func gatesF32AVX512(n int, z *float32, x *float32, by *float32, sums *int32, columns *int32, least int32)
+// func gatesF32AVX512(n int, z *float32, x *float32, scale *float32, sums *int32, columns *int32, by float32, least int32)
 // Requires: AVX, AVX512F, BMI2
-TEXT ·gatesF32AVX512(SB), NOSPLIT, $0-52
+TEXT ·gatesF32AVX512(SB), NOSPLIT, $0-56
 	MOVQ         n+0(FP), AX
 	MOVQ         AX, CX
 	ANDQ         $+15, CX
@@ -482,10 +487,11 @@ TEXT ·gatesF32AVX512(SB), NOSPLIT, $0-52
 	KMOVW        DX, K1
 	MOVQ         z+8(FP), CX
 	MOVQ         x+16(FP), DX
-	MOVQ         by+24(FP), BX
+	MOVQ         scale+24(FP), BX
 	MOVQ         sums+32(FP), SI
 	MOVQ         columns+40(FP), DI
-	VBROADCASTSS least+48(FP), Z0
+	VBROADCASTSS by+48(FP), Z0
+	VBROADCASTSS least+52(FP), Z1
 	XORQ         R8, R8
 	MOVQ         AX, R9
 	SUBQ         $+128, R9
@@ -493,26 +499,28 @@ TEXT ·gatesF32AVX512(SB), NOSPLIT, $0-52
 	JGT          vectorsDone2
 
 vectors1:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DI)(R8*1), Z2
-	VPMULLD   Z0, Z2, Z2
-	VPSUBD    Z2, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   (BX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (CX)(R8*1)
-	VMOVUPS   64(SI)(R8*1), Z1
-	VMOVUPS   64(DI)(R8*1), Z2
-	VPMULLD   Z0, Z2, Z2
-	VPSUBD    Z2, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   64(BX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z1
-	VMOVUPS   64(DX)(R8*1), Z2
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, 64(CX)(R8*1)
+	VMOVUPS   (SI)(R8*1), Z2
+	VMOVUPS   (DI)(R8*1), Z3
+	VPMULLD   Z1, Z3, Z3
+	VPSUBD    Z3, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMOVUPS   (BX)(R8*1), Z3
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   (DX)(R8*1), Z3
+	VADDPS    Z3, Z2, Z2
+	VMOVUPS   Z2, (CX)(R8*1)
+	VMOVUPS   64(SI)(R8*1), Z2
+	VMOVUPS   64(DI)(R8*1), Z3
+	VPMULLD   Z1, Z3, Z3
+	VPSUBD    Z3, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMOVUPS   64(BX)(R8*1), Z3
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   64(DX)(R8*1), Z3
+	VADDPS    Z3, Z2, Z2
+	VMOVUPS   Z2, 64(CX)(R8*1)
 	ADDQ      $+128, R8
 	CMPQ      R8, R9
 	JLE       vectors1
@@ -524,16 +532,17 @@ vectorsDone2:
 	JGT  vectorsDone4
 
 vectors3:
-	VMOVUPS   (SI)(R8*1), Z1
-	VMOVUPS   (DI)(R8*1), Z2
-	VPMULLD   Z0, Z2, Z2
-	VPSUBD    Z2, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS   (BX)(R8*1), Z2
-	VMULPS    Z2, Z1, Z1
-	VMOVUPS   (DX)(R8*1), Z2
-	VADDPS    Z2, Z1, Z1
-	VMOVUPS   Z1, (CX)(R8*1)
+	VMOVUPS   (SI)(R8*1), Z2
+	VMOVUPS   (DI)(R8*1), Z3
+	VPMULLD   Z1, Z3, Z3
+	VPSUBD    Z3, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMOVUPS   (BX)(R8*1), Z3
+	VMULPS    Z0, Z3, Z3
+	VMULPS    Z3, Z2, Z2
+	VMOVUPS   (DX)(R8*1), Z3
+	VADDPS    Z3, Z2, Z2
+	VMOVUPS   Z2, (CX)(R8*1)
 	ADDQ      $+64, R8
 	CMPQ      R8, R9
 	JLE       vectors3
@@ -541,16 +550,17 @@ vectors3:
 vectorsDone4:
 	CMPQ      R8, AX
 	JGE       rowDone5
-	VMOVUPS.Z (SI)(R8*1), K1, Z1
-	VMOVUPS.Z (DI)(R8*1), K1, Z2
-	VPMULLD   Z0, Z2, Z2
-	VPSUBD    Z2, Z1, Z1
-	VCVTDQ2PS Z1, Z1
-	VMOVUPS.Z (BX)(R8*1), K1, Z0
+	VMOVUPS.Z (SI)(R8*1), K1, Z2
+	VMOVUPS.Z (DI)(R8*1), K1, Z3
+	VPMULLD   Z1, Z3, Z3
+	VPSUBD    Z3, Z2, Z2
+	VCVTDQ2PS Z2, Z2
+	VMOVUPS.Z (BX)(R8*1), K1, Z1
 	VMULPS    Z0, Z1, Z1
+	VMULPS    Z1, Z2, Z2
 	VMOVUPS.Z (DX)(R8*1), K1, Z0
-	VADDPS    Z0, Z1, Z1
-	VMOVUPS   Z1, K1, (CX)(R8*1)
+	VADDPS    Z0, Z2, Z2
+	VMOVUPS   Z2, K1, (CX)(R8*1)
 
 rowDone5:
 	VZEROUPPER

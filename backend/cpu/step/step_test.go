@@ -59,9 +59,9 @@ func testFuncs[T Float](t *testing.T, level simd.Level) {
 		}
 		sums, columns := integers(rng, n), integers(rng, n)
 		z, wantZ := make([]T, n), make([]T, n)
-		f.Gates(z, x, by, sums, columns, -9)
+		f.Gates(z, x, by, 0.3, sums, columns, -9)
 		for i := range z {
-			wantZ[i] = x[i] + T(T(sums[i]+9*columns[i])*by[i])
+			wantZ[i] = x[i] + T(T(sums[i]+9*columns[i])*T(by[i]*0.3))
 		}
 		if diff := cmp.Diff(wantZ, z); diff != "" {
 			t.Errorf("%s, gates of %d elements (-want +got):\n%s", level, n, diff)

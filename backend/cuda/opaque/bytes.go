@@ -17,6 +17,7 @@ type byteProduct struct {
 	left, right            ir.View // contiguous
 	leftZero, rightZero    ir.View
 	m, n, k, batch, groups int
+	moved                  bool  // the factor that may have a sign has none
 	window                 []int // of a convolution: what Bytes there has from height on
 }
 
@@ -58,7 +59,7 @@ func (p *byteProduct) launch(g code.GPU) error {
 	}
 	numbers := []int{
 		p.m, p.n, p.k, int(slices), flag(p.leftZero.NumElements() > 1), flag(p.rightZero.NumElements() > 1),
-		flag(p.k%16 == 0 && p.left.Addr%16 == 0), flag(p.n%4 == 0 && p.right.Addr%4 == 0), p.batch, p.groups,
+		flag(p.k%16 == 0 && p.left.Addr%16 == 0), flag(p.n%4 == 0 && p.right.Addr%4 == 0), p.batch, p.groups, flag(p.moved),
 	}
 	window := p.window
 	if window == nil {
@@ -72,8 +73,8 @@ func (p *byteProduct) launch(g code.GPU) error {
 	return g.Launch("bytes", fmt.Sprintf("bytes_%s_%dx%d", p.kernel, rows, columns), size, block(blockThreads), 0, params.Bytes())
 }
 
-// Int8Product returns the product of x [..., m, k], uint8 less its zero, with y [k, n], int8
-// less its zero, which is one number or one for each column.
+// Int8Product returns the product of x [..., m, k], uint8 less its zero, with y [k, n], bytes
+// less their zero, which is one number or one for each column.
 func Int8Product(g code.GPU, c *ir.Call) error {
 	out := c.Out[0]
 	if out.NumElements() == 0 {
@@ -93,7 +94,7 @@ func Int8Product(g code.GPU, c *ir.Call) error {
 	k, n := in[1].Shape[0], in[1].Shape[1]
 	p := byteProduct{
 		kernel: "product", out: to.Addr, left: in[0], right: in[1], leftZero: in[2], rightZero: in[3],
-		m: out.NumElements() / n, n: n, k: k, batch: 1, groups: 1,
+		m: out.NumElements() / n, n: n, k: k, batch: 1, groups: 1, moved: in[1].DType == ir.Uint8,
 	}
 	if err := p.launch(g); err != nil {
 		return err
@@ -138,7 +139,7 @@ func Int8Convolution(g code.GPU, c *ir.Call) error {
 	}
 	p := byteProduct{
 		kernel: "convolution", out: to.Addr, left: in[1], right: in[0], leftZero: in[3], rightZero: in[2],
-		m: w[0] / groups, n: out.Shape[2] * out.Shape[3], k: w[1] * w[2] * w[3], batch: x[0] * groups, groups: groups,
+		m: w[0] / groups, n: out.Shape[2] * out.Shape[3], k: w[1] * w[2] * w[3], batch: x[0] * groups, groups: groups, moved: in[1].DType == ir.Uint8,
 		window: []int{x[2], x[3], out.Shape[3], w[2], w[3]},
 	}
 	for _, a := range c.Attrs[:3] {

@@ -28,10 +28,10 @@ func storeSums(v ir.View, sums tensor[int64]) {
 }
 
 // Int8Product returns the product of x [..., m, k], uint8 less its zero, with y [k, n],
-// int8 less its zero, which is one number or one for each column.
+// bytes less their zero, which is one number or one for each column.
 func Int8Product(c *ir.Call) error {
-	x, y := whole(c.In[0], ir.Uint8), whole(c.In[1], ir.Int8)
-	xZero, yZero := whole(c.In[2], ir.Uint8), whole(c.In[3], ir.Int8)
+	x, y := whole(c.In[0], ir.Uint8), whole(c.In[1], c.DType)
+	xZero, yZero := whole(c.In[2], ir.Uint8), whole(c.In[3], c.DType)
 	out := newTensor(c.Out[0].Shape, int64(0))
 	each(out.shape, func(at []int) {
 		lead, j := at[:len(at)-1], at[len(at)-1]
@@ -47,8 +47,8 @@ func Int8Product(c *ir.Call) error {
 // less its zero, with weight [out, channels/groups, kernel...], int8 less its zero, which
 // is one number or one for each of out. Attributes: those of Convolution.
 func Int8Convolution(c *ir.Call) error {
-	x, w := whole(c.In[0], ir.Uint8), whole(c.In[1], ir.Int8)
-	xZero, wZero := whole(c.In[2], ir.Uint8), whole(c.In[3], ir.Int8)
+	x, w := whole(c.In[0], ir.Uint8), whole(c.In[1], c.DType)
+	xZero, wZero := whole(c.In[2], ir.Uint8), whole(c.In[3], c.DType)
 	out := newTensor(c.Out[0].Shape, int64(0))
 	newGeometry(c, 0, x.shape, w.shape, out.shape).products(func(o, i, k []int) {
 		if i != nil {

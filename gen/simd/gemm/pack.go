@@ -18,6 +18,59 @@ func packers(c *build.Context) {
 	copyBlock(c)
 	transpose32(c)
 	transpose64(c)
+	packQuads(c)
+}
+
+// packQuads emits the packing of 16 columns of bytes, quads of rows of which become four bytes
+// side by side, after the bits of flip changed. Each column's sum is added to sums.
+func packQuads(c *build.Context) {
+	begin(c, "packQuadsAVX2", "func(dst *byte, dstRow int, src *byte, srcRow int, quads int, sums *int32, flip uint32)")
+	dst, dstRow := c.Load(c.Param("dst"), reg.RDI), c.Load(c.Param("dstRow"), reg.RDX)
+	src, srcRow := c.Load(c.Param("src"), reg.RSI), c.Load(c.Param("srcRow"), reg.RBX)
+	quads, sums := c.Load(c.Param("quads"), reg.RCX), c.Load(c.Param("sums"), reg.R8)
+	flip, ones, wide := reg.X15, reg.X12, reg.X13
+	c.Load(c.Param("flip"), reg.EAX)
+	c.VMOVD(reg.EAX, flip)
+	c.VPSHUFD(operand.U8(0), flip, flip)
+	c.VPCMPEQB(ones, ones, ones)
+	c.VPABSB(ones, ones)
+	c.VPCMPEQW(wide, wide, wide)
+	c.VPABSW(wide, wide)
+	acc := []reg.VecPhysical{reg.X2, reg.X3, reg.X9, reg.X10}
+	for _, v := range acc {
+		c.VPXOR(v, v, v)
+	}
+	c.LEAQ(indexed(srcRow, srcRow, 2), reg.R9)
+	c.Label("loop")
+	rows := []operand.Mem{at(src, 0), indexed(src, srcRow, 1), indexed(src, srcRow, 2), indexed(src, reg.R9, 1)}
+	pairs := []reg.VecPhysical{reg.X4, reg.X5, reg.X6, reg.X7} // of the first two rows, low and high columns, and of the others
+	for i := 0; i < 4; i += 2 {
+		c.VPXOR(rows[i], flip, reg.X0)
+		c.VPXOR(rows[i+1], flip, reg.X1)
+		c.VPUNPCKLBW(reg.X1, reg.X0, pairs[i])
+		c.VPUNPCKHBW(reg.X1, reg.X0, pairs[i+1])
+	}
+	for i := range 4 {
+		v := reg.X8
+		if low := pairs[i/2]; i%2 == 0 {
+			c.VPUNPCKLWD(pairs[i/2+2], low, v)
+		} else {
+			c.VPUNPCKHWD(pairs[i/2+2], low, v)
+		}
+		c.VMOVDQU(v, at(dst, 16*i))
+		c.VPMADDUBSW(v, ones, v)
+		c.VPMADDWD(v, wide, v)
+		c.VPADDD(v, acc[i], acc[i])
+	}
+	c.LEAQ(indexed(src, srcRow, 4), src)
+	c.ADDQ(dstRow, dst)
+	c.DECQ(quads)
+	c.JNZ(operand.LabelRef("loop"))
+	for i, v := range acc {
+		c.VPADDD(at(sums, 16*i), v, v)
+		c.VMOVDQU(v, at(sums, 16*i))
+	}
+	end(c)
 }
 
 func begin(c *build.Context, name, signature string) {

@@ -83,16 +83,18 @@ func (k *kit) more() int {
 }
 
 func (k *kit) stepsGates() {
-	k.begin("gates", "func(n int, z, x, by *%s, sums, columns *int32, least int32)",
-		"computes z = x + (sums - least*columns)*by of n elements.")
-	r, z, x, by, sums, columns := k.rowOf(), k.Arg("z"), k.Arg("x"), k.Arg("by"), k.Arg("sums"), k.Arg("columns")
-	least := k.scalar("least")
+	k.begin("gates", "func(n int, z, x, scale *%s, sums, columns *int32, by %s, least int32)",
+		"computes z = x + (sums - least*columns)*(scale*by) of n elements.")
+	r, z, x, scale, sums, columns := k.rowOf(), k.Arg("z"), k.Arg("x"), k.Arg("scale"), k.Arg("sums"), k.Arg("columns")
+	by, least := k.scalar("by"), k.scalar("least")
 	r.over(2, func(p place) {
 		s, c := p.load(sums), p.load(columns)
 		k.C.VPMULLD(least, c, c)
 		k.C.VPSUBD(c, s, s)
 		k.C.VCVTDQ2PS(s, s)
-		k.Mul(p.load(by), s, s)
+		f := p.load(scale)
+		k.Mul(by, f, f)
+		k.Mul(f, s, s)
 		k.Add(p.load(x), s, s)
 		p.store(s, z)
 	})
