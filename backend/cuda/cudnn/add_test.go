@@ -15,7 +15,7 @@ func TestFakeAdd(t *testing.T) {
 			v := problems[2].convolution(ir.BFloat16)
 			v.Add = add
 			k, _ := keyOf(direction, &v)
-			must(t, d.run(g, &k, 1, 2, 3))
+			must(t, d.run(g, &k, 1, 2, 3, extras{}))
 			if got := ask(t, lib, "fake_beta") == 1; got != add {
 				t.Errorf("direction %d: adds %t, want %t", direction, got, add)
 			}

@@ -25,6 +25,11 @@ type Convolution struct {
 	// Add says that the result, which has no gaps, is added to, and the sum rounded once.
 	// After an error it may hold anything.
 	Add bool
+	// Bias has a number for each channel of y, and Addend is like y; where they are given,
+	// they are added to what is computed forward. ReLU takes the larger of that and 0. The
+	// result is rounded once.
+	Bias, Addend ir.View
+	ReLU         bool
 }
 
 // Supports reports whether the views have one dtype that the library convolves.
@@ -41,6 +46,9 @@ func Supports(views ...ir.View) bool {
 // Convolve enqueues the computation of the tensor that direction names from the
 // other two. The error wraps ErrUnsupported where the library has no algorithm,
 // or is of the library that is missing; the result may be computed anew then.
+//
+// Where a result of two spatial axes has its channels last in memory, the library
+// computes it so, and operands that lie otherwise are copied.
 func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	k, ok := keyOf(direction, &v)
 	if !ok {
@@ -57,13 +65,29 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	case GradWeight:
 		first, second, result = &v.X, &v.Y, v.Weight
 	}
+	k.last = len(v.Stride) == 2 && isLast(&result)
 	for _, in := range []*ir.View{first, second} {
-		if *in, err = g.Dense(*in, in.DType); err != nil {
+		if *in, err = arranged(g, *in, k.last); err != nil {
 			return err
 		}
 	}
+	var more extras
+	if k.bias {
+		bias, err := g.Dense(v.Bias, v.Bias.DType)
+		if err != nil {
+			return err
+		}
+		more.bias = bias.Addr
+		if k.addend {
+			addend, err := arranged(g, v.Addend, k.last)
+			if err != nil {
+				return err
+			}
+			more.addend = addend.Addr
+		}
+	}
 	to := result
-	if !to.IsContiguous() {
+	if !k.last && !to.IsContiguous() {
 		if v.Add {
 			return fmt.Errorf("%w: strides %v of what is added to", ErrUnsupported, to.Strides)
 		}
@@ -72,7 +96,7 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 			return err
 		}
 	}
-	if err := d.run(g, &k, first.Addr, second.Addr, to.Addr); err != nil {
+	if err := d.run(g, &k, first.Addr, second.Addr, to.Addr, more); err != nil {
 		return err
 	}
 	if to.Addr != result.Addr {
@@ -81,8 +105,39 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	return nil
 }
 
+// isLast reports whether the elements of [n, channels, height, width] lie as those of
+// [n, height, width, channels] without gaps, and not as its own.
+func isLast(v *ir.View) bool {
+	if len(v.Shape) != 4 || v.IsContiguous() {
+		return false
+	}
+	s, t := v.Shape, v.Strides
+	return ir.IsContiguous([]int{s[0], s[2], s[3], s[1]}, []int{t[0], t[2], t[3], t[1]})
+}
+
+// arranged returns v, or a copy, with its channels last or row-major.
+func arranged(g library.GPU, v ir.View, last bool) (ir.View, error) {
+	if !last {
+		return g.Dense(v, v.DType)
+	}
+	s := v.Shape
+	to := v
+	to.Strides = []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
+	if v.Ptr == nil && ir.IsContiguous([]int{s[0], s[2], s[3], s[1]}, []int{v.Strides[0], v.Strides[2], v.Strides[3], v.Strides[1]}) {
+		return to, nil
+	}
+	var err error
+	if to.Addr, err = g.Scratch(int64(v.NumElements()) * int64(v.DType.Size())); err != nil {
+		return to, err
+	}
+	return to, g.Store(to, v)
+}
+
+// extras are where what is added lies; 0 where nothing is.
+type extras struct{ bias, addend uint64 }
+
 // run enqueues one call of the library.
-func (d *device) run(g library.GPU, k *key, first, second, result uint64) error {
+func (d *device) run(g library.GPU, k *key, first, second, result uint64, more extras) error {
 	p, err := d.prepare(g.Stream(), k)
 	if err != nil {
 		return library.Located(d.ordinal, err)
@@ -91,7 +146,7 @@ func (d *device) run(g library.GPU, k *key, first, second, result uint64) error 
 	if err != nil || !g.Due() {
 		return err
 	}
-	return library.Located(d.ordinal, d.call(g.Stream(), k, p, workspace, first, second, result))
+	return library.Located(d.ordinal, d.call(g.Stream(), k, p, workspace, first, second, result, more))
 }
 
 // prepare returns a problem prepared. It leaves the device again: taking scratch
@@ -107,7 +162,7 @@ func (d *device) prepare(s driver.Stream, k *key) (*prepared, error) {
 }
 
 // call calls the library for a prepared problem.
-func (d *device) call(s driver.Stream, k *key, p *prepared, workspace, first, second, result uint64) error {
+func (d *device) call(s driver.Stream, k *key, p *prepared, workspace, first, second, result uint64, more extras) error {
 	if err := d.api.Enter(d.ordinal); err != nil {
 		return err
 	}
@@ -120,10 +175,26 @@ func (d *device) call(s driver.Stream, k *key, p *prepared, workspace, first, se
 		if k.add {
 			zero = one
 		}
+		if k.bias {
+			return d.callFused(c, h, p, at, workspace, first, second, result, more)
+		}
 		r := &d.of[k.direction]
 		err := d.check(r.name, r.run.Call(c, h, one, p.first, uintptr(first), p.second, uintptr(second),
 			p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), zero, p.result, uintptr(result)))
 		runtime.KeepAlive(p) // its descriptors go with it
 		return err
 	})
+}
+
+// callFused is call for a convolution with a bias and what follows that.
+func (d *device) callFused(c *dl.Frame, h uintptr, p *prepared, at uintptr, workspace, first, second, result uint64, more extras) error {
+	one, factor, addend := at+unsafe.Offsetof(p.one), at+unsafe.Offsetof(p.one), more.addend
+	if addend == 0 { // the library wants an address, and multiplies by 0
+		factor, addend = at+unsafe.Offsetof(p.zero), result
+	}
+	err := d.check("cudnnConvolutionBiasActivationForward", d.fused.Call(c, h, one, p.first, uintptr(first), p.second, uintptr(second),
+		p.conv, p.algorithm, uintptr(workspace), uintptr(p.workspace), factor, p.result, uintptr(addend), p.bias, uintptr(more.bias),
+		p.activation, p.result, uintptr(result)))
+	runtime.KeepAlive(p)
+	return err
 }

@@ -42,6 +42,8 @@ type functions struct {
 	tensorCreate, tensorSet, tensorDestroy                 dl.Func
 	filterCreate, filterSet, filterDestroy                 dl.Func
 	convCreate, convSet, convGroups, convMath, convDestroy dl.Func
+	actCreate, actSet, actDestroy                          dl.Func
+	fused                                                  dl.Func // forward, with a bias and what follows
 	of                                                     [directions]routines
 }
 
@@ -76,6 +78,8 @@ func resolve(lib *dl.Library) (*functions, error) {
 		{&f.convCreate, "cudnnCreateConvolutionDescriptor"}, {&f.convSet, "cudnnSetConvolutionNdDescriptor"},
 		{&f.convGroups, "cudnnSetConvolutionGroupCount"}, {&f.convMath, "cudnnSetConvolutionMathType"},
 		{&f.convDestroy, "cudnnDestroyConvolutionDescriptor"},
+		{&f.actCreate, "cudnnCreateActivationDescriptor"}, {&f.actSet, "cudnnSetActivationDescriptor"},
+		{&f.actDestroy, "cudnnDestroyActivationDescriptor"}, {&f.fused, "cudnnConvolutionBiasActivationForward"},
 		{&of[Forward].heuristic, "cudnnGetConvolutionForwardAlgorithm_v7"},
 		{&of[GradInput].heuristic, "cudnnGetConvolutionBackwardDataAlgorithm_v7"},
 		{&of[GradWeight].heuristic, "cudnnGetConvolutionBackwardFilterAlgorithm_v7"},

@@ -41,7 +41,7 @@ func TestFakeExact(t *testing.T) {
 		ask(t, lib, "fake_algorithm", c.algorithm)
 		v.Exact = c.exact
 		k, _ := keyOf(Forward, &v)
-		if err := d.run(g, &k, 1, 2, 3); (err == nil) != c.ok {
+		if err := d.run(g, &k, 1, 2, 3, extras{}); (err == nil) != c.ok {
 			t.Errorf("algorithm %d, exact %t: %v", c.algorithm, c.exact, err)
 		}
 	}

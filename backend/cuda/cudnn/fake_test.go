@@ -67,7 +67,7 @@ func TestFakeContext(t *testing.T) {
 			v := problems[2].convolution(ir.Float32)
 			k, _ := keyOf(direction, &v)
 			entered, taken := g.api.entered.Load(), g.taken
-			must(t, d.run(g, &k, 1, 2, 3))
+			must(t, d.run(g, &k, 1, 2, 3, extras{}))
 			if g.taken != taken+1 || g.api.entered.Load() != entered+2 || g.api.inside.Load() != 0 {
 				t.Errorf("direction %d: scratch %d times, entered %d times, still inside %d",
 					direction, g.taken-taken, g.api.entered.Load()-entered, g.api.inside.Load())
@@ -92,7 +92,7 @@ func TestFakeDescriptors(t *testing.T) {
 	}
 	v := problems[2].convolution(ir.Float32)
 	k, _ := keyOf(Forward, &v)
-	must(t, d.run(g, &k, 1, 2, 3))
+	must(t, d.run(g, &k, 1, 2, 3, extras{}))
 	made := count()
 	clear(d.prepared)
 	dropped := func() int {
@@ -104,7 +104,7 @@ func TestFakeDescriptors(t *testing.T) {
 	if got := count(); dropped() != 1 || got != made {
 		t.Fatalf("%d problems dropped, %d descriptors live; want 1 and %d, for a cleanup calls no library", dropped(), got, made)
 	}
-	must(t, d.run(g, &k, 1, 2, 3))
+	must(t, d.run(g, &k, 1, 2, 3, extras{}))
 	if got := count(); dropped() != 0 || got != made {
 		t.Errorf("after the next problem %d are dropped and %d descriptors live, want 0 and %d", dropped(), got, made)
 	}
@@ -136,7 +136,7 @@ func TestFakeStreams(t *testing.T) {
 	k, _ := keyOf(Forward, &v)
 	sum := 0
 	for s := 1; s <= 100; s++ {
-		must(t, d.run(on{g, driver.Stream(s)}, &k, 1, 2, 3))
+		must(t, d.run(on{g, driver.Stream(s)}, &k, 1, 2, 3, extras{}))
 		if sum += s; ask(t, lib, "fake_used") != sum {
 			t.Fatalf("call %d did not run on its stream", s)
 		}
@@ -153,7 +153,7 @@ func TestFakeHandles(t *testing.T) {
 	k, _ := keyOf(Forward, &v)
 	for most, want := range map[int]int{64: maxHandles, 3: 3} {
 		g, d, lib := newFake(t)
-		must(t, d.run(g, &k, 1, 2, 3))
+		must(t, d.run(g, &k, 1, 2, 3, extras{}))
 		before := ask(t, lib, "fake_used")
 		ask(t, lib, "fake_most", uintptr(most))
 		ask(t, lib, "fake_delay", 500)
@@ -167,7 +167,7 @@ func TestFakeHandles(t *testing.T) {
 			sum += s * calls
 			all.Go(func() {
 				for range calls {
-					failed <- d.call(driver.Stream(s), &k, p, 4096, 1, 2, 3)
+					failed <- d.call(driver.Stream(s), &k, p, 4096, 1, 2, 3, extras{})
 				}
 			})
 		}
@@ -185,7 +185,7 @@ func TestFakeHandles(t *testing.T) {
 	}
 	g, d, lib := newFake(t)
 	ask(t, lib, "fake_most", 0)
-	if err := d.run(g, &k, 1, 2, 3); !errors.Is(err, library.ErrUnusable) {
+	if err := d.run(g, &k, 1, 2, 3, extras{}); !errors.Is(err, library.ErrUnusable) {
 		t.Errorf("without any handle: %v, want ErrUnusable", err)
 	}
 }
@@ -209,7 +209,7 @@ func TestFakeErrors(t *testing.T) {
 		f := dl.Get()
 		fail.Call(f, c.status)
 		f.Free()
-		err := d.run(g, &k, 1, 2, 3)
+		err := d.run(g, &k, 1, 2, 3, extras{})
 		if err == nil || err.Error() != c.want || errors.Is(err, ErrUnsupported) != c.unsupported || g.api.inside.Load() != 0 {
 			t.Errorf("status %d: %v, want %s", c.status, err, c.want)
 		}

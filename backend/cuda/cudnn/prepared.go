@@ -19,7 +19,9 @@ type key struct {
 	direction                 Direction
 	dtype                     ir.DType
 	tf32, exact, add          bool
-	spatial                   int // axes
+	bias, addend, relu        bool
+	last                      bool // channels are last in memory
+	spatial                   int  // axes
 	x, weight, y              [2 + maxSpatial]int32
 	stride, padding, dilation [maxSpatial]int32
 	groups                    int32
@@ -34,6 +36,10 @@ func keyOf(direction Direction, v *Convolution) (k key, ok bool) {
 	}
 	k.direction, k.dtype, k.groups = direction, v.X.DType, int32(v.Groups)
 	k.add = v.Add
+	k.bias, k.addend, k.relu = v.Bias.Given(), v.Addend.Given(), v.ReLU
+	if !k.bias && (k.addend || k.relu) || k.bias && (direction != Forward || k.add || k.dtype == ir.Float64) {
+		return k, false
+	}
 	k.exact = v.Exact && k.dtype == ir.Float32
 	k.tf32 = k.exact || k.dtype == ir.Float32 && v.TF32
 	k.spatial = max(n, 2)
@@ -71,6 +77,7 @@ const (
 	dataFloat, dataDouble, dataHalf, dataBFloat16 = 0, 1, 2, 9
 
 	formatNCHW       = 0
+	formatNHWC       = 1
 	crossCorrelation = 1
 
 	mathDefault = 0
@@ -78,6 +85,12 @@ const (
 	mathFMA     = 3
 
 	deterministic = 1
+
+	activationReLU     = 1
+	activationIdentity = 5
+	propagateNaN       = 1
+
+	precomputedGEMM = 1 // the algorithm that bias and activation are computed with
 )
 
 // elements are the library's cudnnDataType_t of each dtype it convolves.
@@ -86,7 +99,7 @@ var elements = map[ir.DType]uintptr{
 }
 
 // descriptors are the library's, of one problem; 0 where not made.
-type descriptors struct{ x, weight, y, conv uintptr }
+type descriptors struct{ x, weight, y, conv, bias, activation uintptr }
 
 // A prepared problem is one as the library reads it, and how it is computed. Nothing of
 // it changes once it is made.
@@ -153,14 +166,19 @@ func (d *device) describe(p *prepared, k *key) error {
 		*to = c.Words[0]
 		return err
 	}
-	for _, t := range []struct {
+	type tensor struct {
 		to    *uintptr
 		shape *[2 + maxSpatial]int32
-	}{{&p.x, &k.x}, {&p.y, &k.y}} {
+	}
+	tensors := []tensor{{&p.x, &k.x}, {&p.y, &k.y}}
+	if k.bias {
+		tensors = append(tensors, tensor{&p.bias, &[2 + maxSpatial]int32{1, k.y[1], 1, 1, 1}})
+	}
+	for _, t := range tensors {
 		if err := made(t.to, d.tensorCreate, "cudnnCreateTensorDescriptor"); err != nil {
 			return err
 		}
-		strides, ok := dense(t.shape[:rank])
+		strides, ok := k.strides(t.shape[:rank])
 		if !ok {
 			return fmt.Errorf("%w: %v has too many elements", ErrUnsupported, t.shape[:rank])
 		}
@@ -172,7 +190,11 @@ func (d *device) describe(p *prepared, k *key) error {
 	if err := made(&p.weight, d.filterCreate, "cudnnCreateFilterDescriptor"); err != nil {
 		return err
 	}
-	result := d.filterSet.Call(c, p.weight, element, formatNCHW, rank, c.Keep(unsafe.Pointer(&k.weight)))
+	format := uintptr(formatNCHW)
+	if k.last {
+		format = formatNHWC
+	}
+	result := d.filterSet.Call(c, p.weight, element, format, rank, c.Keep(unsafe.Pointer(&k.weight)))
 	if err := d.check("cudnnSetFilterNdDescriptor", result); err != nil {
 		return err
 	}
@@ -188,7 +210,29 @@ func (d *device) describe(p *prepared, k *key) error {
 	if err := d.check("cudnnSetConvolutionNdDescriptor", result); err != nil {
 		return err
 	}
-	return d.check("cudnnSetConvolutionGroupCount", d.convGroups.Call(c, p.conv, uintptr(k.groups)))
+	err := d.check("cudnnSetConvolutionGroupCount", d.convGroups.Call(c, p.conv, uintptr(k.groups)))
+	if err != nil || !k.bias {
+		return err
+	}
+	if err := made(&p.activation, d.actCreate, "cudnnCreateActivationDescriptor"); err != nil {
+		return err
+	}
+	mode := uintptr(activationIdentity)
+	if k.relu {
+		mode = activationReLU
+	}
+	// The number that other activations have besides is 0, as dl.Func.Call has it.
+	return d.check("cudnnSetActivationDescriptor", d.actSet.Call(c, p.activation, mode, propagateNaN))
+}
+
+// strides returns those of a tensor's shape in the problem's layout; ok is false where they
+// exceed what the library counts.
+func (k *key) strides(shape []int32) (strides [2 + maxSpatial]int32, ok bool) {
+	if !k.last {
+		return dense(shape)
+	}
+	s, ok := dense([]int32{shape[0], shape[2], shape[3], shape[1]})
+	return [2 + maxSpatial]int32{s[0], s[3], s[1], s[2]}, ok
 }
 
 // dense returns the row-major strides of a shape; ok is false where they exceed
@@ -230,7 +274,7 @@ func (d *device) choose(h uintptr, p *prepared, k *key) error {
 			if l.status != statusSuccess || repeatable != (l.determinism == deterministic) {
 				continue
 			}
-			if k.exact && !slices.Contains(plain[k.direction], l.algorithm) {
+			if k.exact && !slices.Contains(plain[k.direction], l.algorithm) || k.bias && l.algorithm != precomputedGEMM {
 				continue
 			}
 			if d.take(h, p, k, l) {
@@ -290,7 +334,8 @@ func (d *device) destroy(of descriptors) {
 	for _, made := range []struct {
 		destroy dl.Func
 		address uintptr
-	}{{d.tensorDestroy, of.x}, {d.tensorDestroy, of.y}, {d.filterDestroy, of.weight}, {d.convDestroy, of.conv}} {
+	}{{d.tensorDestroy, of.x}, {d.tensorDestroy, of.y}, {d.filterDestroy, of.weight}, {d.convDestroy, of.conv},
+		{d.tensorDestroy, of.bias}, {d.actDestroy, of.activation}} {
 		if made.address != 0 {
 			made.destroy.Call(c, made.address)
 		}

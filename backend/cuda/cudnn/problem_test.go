@@ -44,7 +44,8 @@ func view(dt ir.DType, shape []int) ir.View {
 }
 
 func (p problem) convolution(dt ir.DType) Convolution {
-	return Convolution{view(dt, p.x), view(dt, p.weight), view(dt, p.y()), p.stride, p.padding, p.dilation, p.groups, true, false, false}
+	return Convolution{X: view(dt, p.x), Weight: view(dt, p.weight), Y: view(dt, p.y()),
+		Stride: p.stride, Padding: p.padding, Dilation: p.dilation, Groups: p.groups, TF32: true}
 }
 
 func TestKey(t *testing.T) {

@@ -3,23 +3,23 @@
 #include "textflag.h"
 
 // func trampoline(b *block), by the C calling convention, on the system's stack.
-// Offsets in a block: args 0, f 128, first 136, context 144, result 152, failed 160.
+// Offsets in a block: args 0, f 144, first 152, context 160, result 168, failed 176.
 
 GLOBL ·trampoline(SB), NOPTR|RODATA, $8
 DATA ·trampoline(SB)/8, $code<>(SB)
 
-TEXT code<>(SB), NOSPLIT, $96
-	MOVQ DI, 80(SP)
-	MOVQ $0, 160(DI)
-	MOVQ 136(DI), AX
+TEXT code<>(SB), NOSPLIT, $112
+	MOVQ DI, 96(SP)
+	MOVQ $0, 176(DI)
+	MOVQ 152(DI), AX
 	TESTQ AX, AX
 	JZ second
-	MOVQ 144(DI), DI
+	MOVQ 160(DI), DI
 	CALL AX
 	TESTL AX, AX
 	JNZ failed
 second:
-	MOVQ 80(SP), R11
+	MOVQ 96(SP), R11
 	MOVQ 0(R11), DI
 	MOVQ 8(R11), SI
 	MOVQ 16(R11), DX
@@ -47,15 +47,20 @@ second:
 	MOVQ 120(R11), R10
 	MOVQ R10, 72(SP)
 	MOVQ 128(R11), R10
+	MOVQ R10, 80(SP)
+	MOVQ 136(R11), R10
+	MOVQ R10, 88(SP)
+	MOVQ 144(R11), R10
+	XORPS X0, X0 // an argument that is a floating-point number is 0
 	XORL AX, AX
 	CALL R10
-	MOVQ 80(SP), DI
-	MOVQ AX, 152(DI)
+	MOVQ 96(SP), DI
+	MOVQ AX, 168(DI)
 	XORL AX, AX
 	RET
 failed:
-	MOVQ 80(SP), DI
-	MOVQ AX, 152(DI)
-	MOVQ $1, 160(DI)
+	MOVQ 96(SP), DI
+	MOVQ AX, 168(DI)
+	MOVQ $1, 176(DI)
 	XORL AX, AX
 	RET

@@ -67,7 +67,7 @@ func (l *Library) Close() error {
 }
 
 // MaxArgs is the most arguments a call may have.
-const MaxArgs = 16
+const MaxArgs = 18
 
 // A Frame is the memory of one call: its arguments, words for what the function
 // reads and writes through pointers, and what must live until it returns. The
@@ -189,8 +189,8 @@ type block struct {
 }
 
 // Call calls f with up to MaxArgs arguments. Addresses among them are of memory
-// that c keeps, or that is not Go's. The goroutine may be on another thread
-// afterwards unless it is locked to its thread.
+// that c keeps, or that is not Go's; the first that is a floating-point number is 0.
+// The goroutine may be on another thread afterwards unless it is locked to its thread.
 func (f Func) Call(c *Frame, args ...uintptr) uintptr {
 	copy(c.block.args[:], args)
 	c.block.f, c.block.first = uintptr(f), 0
