@@ -217,6 +217,7 @@ const (
 	TagPart                             // a view of places next to each other of the axis that the first attribute names, or of one of them without it
 	TagFused                            // made of several while a program runs
 	TagSignless                         // integers give the same bits, whether they are signed or not
+	TagConvolution                      // a kernel that convolves its first two operands, by the attributes stride, padding, dilation and groups
 	TagOrders                           // integers are compared and handed on, and nothing else is done with them
 )
 

@@ -37,9 +37,11 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 	return fused.Product(p)
 }
 
-// TakesProduct reports whether something follows the product, whose sums of a factor are
-// no quicker with it.
-func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool { return p.After != nil }
+// TakesProduct reports whether something follows a product of matrices, whose sums of a
+// factor are no quicker with it.
+func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool {
+	return p.After != nil && p.Of.Op.Tags&ir.TagProduct != 0
+}
 
 // FuseFold returns the function of a fold.
 func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {

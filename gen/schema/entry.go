@@ -56,7 +56,7 @@ func (l *loader) describe(e *entry) {
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct, "part": ir.TagPart, "orders": ir.TagOrders,
+	"product": ir.TagProduct, "convolution": ir.TagConvolution, "part": ir.TagPart, "orders": ir.TagOrders,
 }
 
 // tags reads what is said of an operator besides what it computes.
@@ -75,7 +75,7 @@ func (l *loader) tags(e *entry, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, part, orders, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
+			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, convolution, part, orders, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
 		}
 		seen[name] = true
 	}

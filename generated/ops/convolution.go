@@ -546,7 +546,7 @@ var convolutionOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Convolution}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagConvolution,
 }
 
 // ConvolutionOp returns the descriptor of convolution, which must not be
@@ -599,7 +599,7 @@ var convolutionBiasOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionBias)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionBias}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagConvolution,
 }
 
 // ConvolutionBiasOp returns the descriptor of convolution_bias, which must

@@ -310,7 +310,7 @@ var convolutionSumOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Convolution)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Convolution}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagConvolution,
 }
 
 // ConvolutionSumOp returns the descriptor of convolution_sum, which must not

@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +21,10 @@ import (
 // Its results are those of After, then the product itself where Raw is set, then that of
 // Sums. Its space is the product's rows, of all matrices of a batch, and its columns; views
 // of After have this shape, and so has the product as a result. Results have no gaps.
+//
+// Of may be a convolution, too, whose space is its result: views of After have its shape, and
+// their elements lie in the same order, or have one number for each channel. Its attributes
+// follow those of After, and Sums is nil.
 type Product struct {
 	Op     *ir.Op // opaque, with code for one kind of device
 	Kernel *ir.Kernel
@@ -87,6 +92,9 @@ func (s *productShape) product() (*Product, error) {
 	for i, kind := range slices.Concat(s.after.attrs, s.folds) {
 		p.Op.Attrs = append(p.Op.Attrs, ir.Attr{Name: fmt.Sprintf("s%d", i), Kind: kind})
 	}
+	if s.of.Op.Tags&ir.TagConvolution != 0 {
+		p.Op.Attrs = append(p.Op.Attrs, s.of.Op.Attrs...)
+	}
 	for i, d := range s.out {
 		p.Op.Out = append(p.Op.Out, ir.Result{Name: fmt.Sprintf("y%d", i), DType: d})
 	}
@@ -107,6 +115,8 @@ type productBuilder struct {
 	after         []int // steps of its region
 	rows, columns int
 	size          []int // these
+	convolves     bool
+	like          []int // strides of a convolution's result, as the region sees it
 	room          []int // for pairs
 	shape         productShape
 	candidate     *Product
@@ -117,10 +127,13 @@ type productBuilder struct {
 func (l *planner) attach() {
 	for i := range l.p.Steps {
 		s := &l.p.Steps[i]
-		if s.Action != program.Launch || s.Call.Op.Tags&ir.TagProduct == 0 || l.o.Refused(i) != "" {
+		if s.Action != program.Launch || s.Call.Op.Tags&(ir.TagProduct|ir.TagConvolution) == 0 || l.o.Refused(i) != "" {
 			continue
 		}
 		b := l.product(i)
+		if s.Call.Op.Tags&ir.TagConvolution != 0 {
+			b = l.convolution(i)
+		}
 		if b == nil {
 			continue
 		}
@@ -131,7 +144,7 @@ func (l *planner) attach() {
 			}
 		}
 		for j := range l.p.Steps {
-			if taken || b.takeFactor(j) {
+			if taken || b.convolves || b.takeFactor(j) {
 				break
 			}
 		}
@@ -158,6 +171,16 @@ func (l *planner) product(i int) *productBuilder {
 	return &productBuilder{planner: l, g: &Group{}, step: i, rows: v.NumElements() / n, columns: n, size: []int{v.NumElements() / n, n}, shape: productShape{of: c.Kernel}}
 }
 
+// convolution returns a builder of step i, a convolution, or nil where it has to stay alone.
+func (l *planner) convolution(i int) *productBuilder {
+	c, s := &l.p.Steps[i].Call, &l.p.Steps[i]
+	v := &c.Out[0]
+	if len(c.Out) != 1 || v.DType != c.DType || v.NumElements() == 0 || !withoutGaps(v) || !l.made(s.Out[0]) {
+		return nil
+	}
+	return &productBuilder{planner: l, g: &Group{}, step: i, convolves: true, size: v.Shape, shape: productShape{of: c.Kernel}}
+}
+
 // take makes a region's steps, and a fold of columns of what they give, parts of the
 // product's group, where that may be.
 func (b *productBuilder) take(group int) bool {
@@ -177,7 +200,7 @@ func (b *productBuilder) take(group int) bool {
 	l.merge(at, group)
 	without, shape := *b.g, b.shape
 	for j := range l.p.Steps {
-		if !b.sums(j) {
+		if b.convolves || !b.sums(j) {
 			continue
 		}
 		if b.takes() {
@@ -231,9 +254,16 @@ func (b *productBuilder) collect(steps []int) error {
 	g.Out, c.Out = make([]program.Ref, 0, more), make([]ir.View, 0, more)
 	c.Space, c.Precision, c.Scalars, c.Attrs = b.size, s.Call.Precision, e.g.Call.Scalars, e.g.Call.Attrs
 	b.shape.after, b.shape.from = e.shape, make([]int, 0, len(e.g.In))
+	if b.convolves {
+		at := slices.Index(e.g.In, s.Out[0])
+		if at < 0 || !withoutGaps(&e.g.Call.In[at]) || e.g.Call.In[at].NumElements() != ir.NumElements(b.size) {
+			return errProduct
+		}
+		b.like = e.g.Call.In[at].Strides
+	}
 	for j, r := range e.g.In {
 		v, ok := b.matrix(&e.g.Call.In[j])
-		whole := ok && v.IsContiguous() && r == s.Out[0]
+		whole := ok && b.dense(&v) && r == s.Out[0]
 		switch {
 		case !ok || !whole && r.Buffer == s.Out[0].Buffer:
 			return errProduct
@@ -247,7 +277,7 @@ func (b *productBuilder) collect(steps []int) error {
 	for j, r := range e.g.Out {
 		v, ok := b.matrix(&e.g.Call.Out[j])
 		factor := slices.ContainsFunc(s.In, func(x program.Ref) bool { return x.Buffer == r.Buffer })
-		if !ok || !v.IsContiguous() || factor {
+		if !ok || !b.dense(&v) || factor {
 			return errProduct
 		}
 		g.Out, c.Out = append(g.Out, r), append(c.Out, v)
@@ -255,6 +285,9 @@ func (b *productBuilder) collect(steps []int) error {
 	if b.shape.raw = b.p.Buffers[s.Out[0].Buffer].Kind != program.Temporary || b.usedOutside(steps, s.Out[0], b.step); b.shape.raw {
 		v, _ := b.matrix(&s.Call.Out[0])
 		g.Out, c.Out = append(g.Out, s.Out[0]), append(c.Out, v)
+	}
+	if b.convolves {
+		c.Scalars, c.Attrs = slices.Concat(c.Scalars, s.Call.Scalars), slices.Concat(c.Attrs, s.Call.Attrs)
 	}
 	return nil
 }
@@ -269,10 +302,52 @@ func (b *productBuilder) pair(x, y int) []int {
 	return p
 }
 
-// matrix returns a view as one of the product's rows and columns; false where it is none.
+// matrix returns a view as one of the product's rows and columns, or like the convolution's
+// result; false where it is none.
 func (b *productBuilder) matrix(v *ir.View) (ir.View, bool) {
+	if b.convolves {
+		own := b.p.Steps[b.step].Call.Out[0]
+		own.DType = v.DType
+		if slices.Equal(v.Strides, b.like) {
+			return own, true
+		}
+		at := slices.IndexFunc(v.Strides, func(step int) bool { return step != 0 })
+		if at < 0 || b.like[at] != own.Strides[1] || v.Shape[at] != own.Shape[1] || slices.ContainsFunc(v.Strides[at+1:], func(step int) bool { return step != 0 }) {
+			return own, false
+		}
+		strides := make([]int, len(own.Shape))
+		strides[1] = v.Strides[at]
+		own.Strides = strides
+		return own, true
+	}
 	row, element, ok := split(v, b.rows, b.columns)
 	return ir.View{DType: v.DType, Shape: b.size, Strides: b.pair(row, element)}, ok
+}
+
+// dense reports whether a view that matrix returned names elements that lie next to each
+// other, in the order of the product's.
+func (b *productBuilder) dense(v *ir.View) bool {
+	return v.IsContiguous() || b.convolves && withoutGaps(v)
+}
+
+// withoutGaps reports whether the elements of a view lie next to each other, row-major in
+// some order of its axes.
+func withoutGaps(v *ir.View) bool {
+	order := make([]int, 0, 8)
+	for a, n := range v.Shape {
+		if n != 1 {
+			order = append(order, a)
+		}
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(v.Strides[a], v.Strides[b]) })
+	next := 1
+	for _, a := range order {
+		if v.Strides[a] != next {
+			return false
+		}
+		next *= v.Shape[a]
+	}
+	return true
 }
 
 // sums takes step j where it folds the columns of what the region gives.

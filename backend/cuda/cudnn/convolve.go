@@ -1,6 +1,7 @@
 package cudnn
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"unsafe"
@@ -48,7 +49,7 @@ func Supports(views ...ir.View) bool {
 // or is of the library that is missing; the result may be computed anew then.
 //
 // Where a result of two spatial axes has its channels last in memory, the library
-// computes it so, and operands that lie otherwise are copied.
+// computes it so if it can, and operands that lie otherwise are copied.
 func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	k, ok := keyOf(direction, &v)
 	if !ok {
@@ -58,14 +59,25 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	if err != nil {
 		return err
 	}
+	result := [...]*ir.View{Forward: &v.Y, GradInput: &v.X, GradWeight: &v.Weight}[direction]
+	if k.last = len(v.Stride) == 2 && k.dtype != ir.Float64 && isLast(result); k.last {
+		if err = d.convolve(g, k, v); v.Add || !errors.Is(err, ErrUnsupported) {
+			return err
+		}
+		k.last = false
+	}
+	return d.convolve(g, k, v)
+}
+
+// convolve enqueues problem k.
+func (d *device) convolve(g library.GPU, k key, v Convolution) (err error) {
 	first, second, result := &v.X, &v.Weight, v.Y
-	switch direction {
+	switch k.direction {
 	case GradInput:
 		first, second, result = &v.Weight, &v.Y, v.X
 	case GradWeight:
 		first, second, result = &v.X, &v.Y, v.Weight
 	}
-	k.last = len(v.Stride) == 2 && isLast(&result)
 	for _, in := range []*ir.View{first, second} {
 		if *in, err = arranged(g, *in, k.last); err != nil {
 			return err

@@ -21,7 +21,7 @@ const (
 
 // Takes reports whether Product's kernel serves a call: a small product of a thin matrix.
 func Takes(p *fusion.Product, c *ir.Call) bool {
-	if p.After == nil || p.Sums != nil || p.Of.DType != ir.Float32 || p.After.Kernel.Compute != ir.Float32 || len(p.Of.In) > 3 {
+	if p.Of.Op.Tags&ir.TagProduct == 0 || p.After == nil || p.Sums != nil || p.Of.DType != ir.Float32 || p.After.Kernel.Compute != ir.Float32 || len(p.Of.In) > 3 {
 		return false
 	}
 	_, ok := opaque.ThinOf(c.In[0], c.In[1])

@@ -3,7 +3,6 @@ package opaque
 import (
 	"math"
 	"slices"
-	"strings"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
@@ -22,6 +21,12 @@ type runner interface {
 // Product returns the launch of a product with what follows it, or with the sums of a
 // factor, where cuBLASLt computes both in one call; nil where it does not.
 func Product(p *fusion.Product) code.Launch {
+	if p.Of.Op.Tags&ir.TagConvolution != 0 {
+		if f := convolutionOf(p); f != nil {
+			return f.launch
+		}
+		return nil
+	}
 	f := &fusedProduct{p}
 	switch {
 	case p.After == nil:
@@ -42,6 +47,10 @@ func Product(p *fusion.Product) code.Launch {
 // product before it is rounded: by powers of two, of which no bit is lost then or later, or
 // by any number where that may round otherwise.
 func TakesProduct(p *fusion.Product, c *ir.Call) bool {
+	if p.Of.Op.Tags&ir.TagConvolution != 0 {
+		f := convolutionOf(p)
+		return f != nil && f.takes(c)
+	}
 	if Product(p) == nil {
 		return false
 	}
@@ -142,10 +151,7 @@ func isScaling(r *fusion.Region) bool {
 	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 || len(g.Env.Params) != 1 {
 		return false
 	}
-	v := g.Roots[0]
-	if v.Op == expr.OpCall && strings.HasPrefix(v.Name, "rounded_") {
-		v = v.Args[0]
-	}
+	v := unrounded(g.Roots[0])
 	if v.Name != "mul" || len(v.Args) != 2 || v.Args[0].Op != expr.OpName || v.Args[1].Op != expr.OpName {
 		return false
 	}
@@ -159,12 +165,20 @@ func isReLU(r *fusion.Region) bool {
 	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
 		return false
 	}
-	v := g.Roots[0]
+	x := reluOf(g.Roots[0])
+	return x != nil && x.Op == expr.OpName
+}
+
+// reluOf returns x where v is where(x <= 0, 0, x), else nil.
+func reluOf(v *expr.Value) *expr.Value {
 	if v.Name != "where" || len(v.Args) != 3 {
-		return false
+		return nil
 	}
 	test, zero, x := v.Args[0], v.Args[1], v.Args[2]
-	return test.Name == "le" && test.Args[0] == x && x.Op == expr.OpName && isZero(test.Args[1]) && isZero(zero)
+	if test.Name == "le" && test.Args[0] == x && isZero(test.Args[1]) && isZero(zero) {
+		return x
+	}
+	return nil
 }
 
 func isZero(v *expr.Value) bool { return v.Op == expr.OpConst && v.Const.Float() == 0 }
