@@ -13,8 +13,9 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// simulated provides sim:0 and sim:1, which work while the program goes on.
-var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true})
+// simulated provides sim:0 and sim:1, which work while the program goes on and ask for
+// images whose channels are last.
+var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true, ChannelsLast: true})
 
 func TestMain(m *testing.M) {
 	device.Install(simulated)

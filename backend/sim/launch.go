@@ -111,3 +111,8 @@ func reach(v ir.View) (low, high int) {
 	}
 	return low, high
 }
+
+// ChannelsLast returns what a convolution would copy.
+func (d *Driver) ChannelsLast(_ int, c *ir.Call) (bytes int64, ok bool) {
+	return 2 * (c.In[0].Bytes() + c.Out[0].Bytes()), d.config.ChannelsLast
+}

@@ -49,6 +49,9 @@ type Config struct {
 	// Run computes a call whose views are in host memory; nil: the reference interpreter
 	// does, which is right to more digits than a device's kernels and a hundred times slower.
 	Run func(c *ir.Call) error
+	// ChannelsLast has devices ask for images whose channels are last in memory, as if
+	// convolutions copied others.
+	ChannelsLast bool
 }
 
 // A Driver provides simulated devices. It implements device.Driver; any
@@ -68,6 +71,7 @@ type Driver struct {
 var (
 	_ device.Driver   = (*Driver)(nil)
 	_ device.Reporter = (*Driver)(nil)
+	_ device.Arranger = (*Driver)(nil)
 )
 
 // An accelerator is one simulated device.

@@ -101,7 +101,7 @@ func (r *recorder) spread() int {
 // fused makes one step of several.
 func (r *recorder) fused(rec *Recorded) error {
 	before, recorded := rec.Program, len(r.program)
-	var direct []FusedRegion
+	var direct, last []FusedRegion
 	if r.recorded == nil {
 		r.recorded = r.program
 	}
@@ -113,7 +113,7 @@ func (r *recorder) fused(rec *Recorded) error {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
 		direct = r.direct(rec.Program)
-		if len(direct) > 0 {
+		if last = r.arrange(rec.Program); len(direct) > 0 || len(last) > 0 {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
 	}
@@ -121,8 +121,8 @@ func (r *recorder) fused(rec *Recorded) error {
 		rec.Again = r.again(rec)
 	}
 	rec.Fused = r.fuse(rec.Program)
-	rec.Fused.Direct = direct
-	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(r.program) < recorded || rec.Again > 0 {
+	rec.Fused.Direct, rec.Fused.Last = direct, last
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(last) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))

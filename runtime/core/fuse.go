@@ -17,6 +17,7 @@ type Fused struct {
 	Regions []FusedRegion    // in the order in which they run
 	Alone   []FusedRegion    // element-wise launches that run by themselves
 	Direct  []FusedRegion    // launches that are left out, as others write what they give
+	Last    []FusedRegion    // convolutions between which channels are last in memory
 }
 
 // A FusedRegion is one kernel and what it stands for.
@@ -117,6 +118,29 @@ func (r *recorder) direct(p *program.Program) []FusedRegion {
 		r.program[i].Step = steps[i]
 	}
 	r.without(out)
+	return list
+}
+
+// arrange has images lie with their channels last in memory where devices move fewer bytes
+// then.
+func (r *recorder) arrange(p *program.Program) []FusedRegion {
+	steps, found := fusion.ChannelsLast(p, func(i int) (int64, bool) {
+		s := &r.program[i]
+		a, able := s.drv.(device.Arranger)
+		if !able || refused(s) != "" {
+			return 0, false
+		}
+		return a.ChannelsLast(s.dev.Index, &s.Call)
+	})
+	var list []FusedRegion
+	for _, f := range found {
+		told := r.told(f.Steps, 0)
+		told.Bytes = told.Eager - f.Saved
+		list = append(list, told)
+	}
+	for i := range steps {
+		r.program[i].Step = steps[i]
+	}
 	return list
 }
 

@@ -24,3 +24,11 @@ type Fuser interface {
 	// TakesFold reports whether FuseFold is worth asking for a reduction, by a call of it alone.
 	TakesFold(dev int, c *ir.Call) bool
 }
+
+// An Arranger is a Driver that convolves images however their channels lie in memory.
+type Arranger interface {
+	// ChannelsLast returns how many bytes a device moves for a convolution besides, unless the
+	// channels of its operand and its result are last in memory; ok is false where that is of no
+	// use to it.
+	ChannelsLast(dev int, c *ir.Call) (bytes int64, ok bool)
+}

@@ -1339,6 +1339,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[device.EventID](),
 	reflect.TypeFor[device.Driver](),
 	reflect.TypeFor[device.Fuser](),
+	reflect.TypeFor[device.Arranger](),
 	reflect.TypeFor[device.HostCaller](),
 	reflect.TypeFor[device.Mapper](),
 	reflect.TypeFor[device.ProcessMemory](),

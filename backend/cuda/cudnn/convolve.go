@@ -48,8 +48,8 @@ func Supports(views ...ir.View) bool {
 // other two. The error wraps ErrUnsupported where the library has no algorithm,
 // or is of the library that is missing; the result may be computed anew then.
 //
-// Where a result of two spatial axes has its channels last in memory, the library
-// computes it so if it can, and operands that lie otherwise are copied.
+// Where an image to convolve or the result has its channels last in memory, the library
+// computes it so if it can, and what lies otherwise is copied.
 func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	k, ok := keyOf(direction, &v)
 	if !ok {
@@ -59,8 +59,7 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	if err != nil {
 		return err
 	}
-	result := [...]*ir.View{Forward: &v.Y, GradInput: &v.X, GradWeight: &v.Weight}[direction]
-	if k.last = len(v.Stride) == 2 && k.dtype != ir.Float64 && isLast(result); k.last {
+	if k.last = direction == Forward && k.dtype != ir.Float64 && (IsLast(&v.Y) || IsLast(&v.X) && k.mathOf() != mathFMA && !v.Add); k.last {
 		if err = d.convolve(g, k, v); v.Add || !errors.Is(err, ErrUnsupported) {
 			return err
 		}
@@ -99,11 +98,11 @@ func (d *device) convolve(g library.GPU, k key, v Convolution) (err error) {
 		}
 	}
 	to := result
-	if !k.last && !to.IsContiguous() {
+	if !lies(&to, k.last) {
 		if v.Add {
 			return fmt.Errorf("%w: strides %v of what is added to", ErrUnsupported, to.Strides)
 		}
-		to.Strides = ir.ContiguousStrides(to.Shape)
+		to.Strides = stridesOf(to.Shape, k.last)
 		if to.Addr, err = g.Scratch(int64(to.NumElements()) * int64(to.DType.Size())); err != nil {
 			return err
 		}
@@ -117,14 +116,26 @@ func (d *device) convolve(g library.GPU, k key, v Convolution) (err error) {
 	return nil
 }
 
-// isLast reports whether the elements of [n, channels, height, width] lie as those of
+// IsLast reports whether the elements of [n, channels, height, width] lie as those of
 // [n, height, width, channels] without gaps, and not as its own.
-func isLast(v *ir.View) bool {
-	if len(v.Shape) != 4 || v.IsContiguous() {
-		return false
+func IsLast(v *ir.View) bool { return len(v.Shape) == 4 && lies(v, true) && !v.IsContiguous() }
+
+// lies reports whether the elements of a view lie without gaps, row-major, or where last is
+// set as those of [n, height, width, channels].
+func lies(v *ir.View, last bool) bool {
+	if !last {
+		return v.IsContiguous()
 	}
 	s, t := v.Shape, v.Strides
 	return ir.IsContiguous([]int{s[0], s[2], s[3], s[1]}, []int{t[0], t[2], t[3], t[1]})
+}
+
+// stridesOf returns those of a view that lies so.
+func stridesOf(s []int, last bool) []int {
+	if !last {
+		return ir.ContiguousStrides(s)
+	}
+	return []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
 }
 
 // arranged returns v, or a copy, with its channels last or row-major.
@@ -132,16 +143,16 @@ func arranged(g library.GPU, v ir.View, last bool) (ir.View, error) {
 	if !last {
 		return g.Dense(v, v.DType)
 	}
-	s := v.Shape
 	to := v
-	to.Strides = []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
-	if v.Ptr == nil && ir.IsContiguous([]int{s[0], s[2], s[3], s[1]}, []int{v.Strides[0], v.Strides[2], v.Strides[3], v.Strides[1]}) {
+	to.Strides = stridesOf(v.Shape, true)
+	if v.Ptr == nil && lies(&v, true) {
 		return to, nil
 	}
 	var err error
 	if to.Addr, err = g.Scratch(int64(v.NumElements()) * int64(v.DType.Size())); err != nil {
 		return to, err
 	}
+	to.Ptr = nil
 	return to, g.Store(to, v)
 }
 

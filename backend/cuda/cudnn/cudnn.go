@@ -60,6 +60,12 @@ var process = sync.OnceValues(func() (*functions, error) {
 	return resolve(lib)
 })
 
+// Available reports whether the library is there.
+func Available() bool {
+	_, err := process()
+	return err == nil
+}
+
 func resolve(lib *dl.Library) (*functions, error) {
 	f := new(functions)
 	of := &f.of

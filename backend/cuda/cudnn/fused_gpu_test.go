@@ -11,9 +11,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// lastOf returns the strides of [n, channels, height, width] whose channels are last in memory.
-func lastOf(s []int) []int { return []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]} }
-
 // spread returns elements in row-major order as they lie with strides, without gaps.
 func spread(elements []complex128, shape, strides []int) []complex128 {
 	list, i := make([]complex128, len(elements)), 0
@@ -51,10 +48,7 @@ func testFused(t *testing.T, g *librarytest.GPU, p problem, dt ir.DType, addend,
 	v := p.convolution(dt)
 	x, w, y, bias := small(v.X.NumElements(), rng), small(v.Weight.NumElements(), rng), small(v.Y.NumElements(), rng), small(v.Y.Shape[1], rng)
 	place := func(e []complex128, shape []int) ir.View {
-		strides := ir.ContiguousStrides(shape)
-		if last {
-			strides = lastOf(shape)
-		}
+		strides := stridesOf(shape, last)
 		return g.Tensor(dt, spread(e, shape, strides), shape, strides)
 	}
 	v.X, v.Weight, v.Y = place(x, v.X.Shape), place(w, v.Weight.Shape), place(y, v.Y.Shape)

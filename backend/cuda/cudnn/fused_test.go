@@ -76,7 +76,7 @@ func TestLast(t *testing.T) {
 		{[]int{2, 3, 4}, []int{12, 1, 3}, false},
 	} {
 		v := ir.View{DType: ir.Float32, Shape: c.shape, Strides: c.strides}
-		if got := isLast(&v); got != c.want {
+		if got := IsLast(&v); got != c.want {
 			t.Errorf("%v %v: %t", c.shape, c.strides, got)
 		}
 	}

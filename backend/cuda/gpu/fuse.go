@@ -11,7 +11,10 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-var _ device.Fuser = (*Driver)(nil)
+var (
+	_ device.Fuser    = (*Driver)(nil)
+	_ device.Arranger = (*Driver)(nil)
+)
 
 // Fuse compiles a region for the device, or finds what was compiled before: the kernel for
 // the call's layouts, while others are compiled when they are first launched. The error says
@@ -90,3 +93,8 @@ func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {
 
 // TakesFold reports that reductions are launched by themselves.
 func (d *Driver) TakesFold(dev int, c *ir.Call) bool { return false }
+
+// ChannelsLast returns what a library copies for a convolution.
+func (d *Driver) ChannelsLast(_ int, c *ir.Call) (bytes int64, ok bool) {
+	return opaque.ChannelsLast(c)
+}

@@ -21,6 +21,9 @@ func ConvolutionBias(g code.GPU, c *ir.Call) error {
 	if y.NumElements() == 0 {
 		return nil
 	}
+	if done, err := biasLast(g, c, bias); done || err != nil {
+		return err
+	}
 	spread := bias
 	spread.Shape, spread.Strides = y.Shape, make([]int, len(y.Shape))
 	spread.Strides[1] = bias.Strides[0]
@@ -34,6 +37,25 @@ func ConvolutionBias(g code.GPU, c *ir.Call) error {
 		return out.finish(g)
 	}
 	return sumConvolution(g, c, spread)
+}
+
+// biasLast computes the convolution where channels are last in memory, where cuDNN adds the bias
+// as it goes, and reports whether it did.
+func biasLast(g code.GPU, c *ir.Call, bias ir.View) (bool, error) {
+	l, ok := onLibrary(g)
+	if x, weight, y := c.In[0], c.In[1], c.Out[0]; !ok || !last(x, y) || x.NumElements() == 0 || weight.NumElements() == 0 || !cudnn.Supports(x, weight, y, bias) {
+		return false, nil
+	}
+	a := c.Attrs
+	err := cudnn.Convolve(l, cudnn.Forward, cudnn.Convolution{
+		X: c.In[0], Weight: c.In[1], Y: c.Out[0], Bias: bias,
+		Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: int(a[3].Int), TF32: c.Precision.ConvTF32,
+	})
+	if err != nil && noCUDNN.covered(err) {
+		g.Ahead() // the library's workspace
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // addConvolution has a library add the convolution to out, which gets the bias first,

@@ -39,7 +39,7 @@ func convolve(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, x, w
 	sums := c.Out[0].DType == ir.Float32 && half(c.In[0]) && c.In[1].DType == c.In[0].DType
 	if l, ok := onLibrary(g); ok && (sums || cudnn.Supports(x, weight, y)) {
 		a := c.Attrs[first:]
-		if pointwise(direction, a, x, weight) {
+		if pointwise(direction, a, x, weight) && !(direction == cudnn.Forward && last(x, y)) {
 			err := multiplyPoints(l, direction, x, weight, y, c.Precision, cublaslt.MatMul)
 			if err == nil || !noCUBLASLt.covered(err) {
 				return err

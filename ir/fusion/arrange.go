@@ -1,0 +1,290 @@
+package fusion
+
+import (
+	"slices"
+
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/program"
+)
+
+// An Arranged is convolutions and what is between them, whose images have their channels last
+// in memory.
+type Arranged struct {
+	Steps []int // the convolutions, ascending
+	Saved int64 // bytes that need not be moved to have channels elsewhere
+}
+
+// ChannelsLast returns the steps of a program such that the images that convolutions give, and
+// that element-wise steps make of them, have their channels last in memory where fewer bytes
+// are moved then. Saves returns for a convolution how many bytes its device moves besides where
+// the channels of neither its operand nor its result are last; ok is false where the device has
+// no use for that. A step that uses what lies otherwise reads and writes it once more. The
+// program stays as it is.
+func ChannelsLast(p *program.Program, saves func(step int) (bytes int64, ok bool)) ([]program.Step, []Arranged) {
+	a := &arranger{p: p, images: make([]image, len(p.Buffers)), does: make([]doing, len(p.Steps)), saves: make([]int64, len(p.Steps))}
+	if !a.look(saves) {
+		return nil, nil
+	}
+	var list []Arranged
+	for _, group := range a.groups() {
+		if found, ok := a.choose(group); ok {
+			list = append(list, found)
+		}
+	}
+	if len(list) == 0 {
+		return nil, nil
+	}
+	steps := slices.Clone(p.Steps)
+	for i := range steps {
+		a.rewrite(&steps[i], a.does[i])
+	}
+	return steps, list
+}
+
+// A doing is what a step does to the images that it uses.
+type doing uint8
+
+const (
+	copies    doing = iota // those that do not lie row-major
+	convolves              // In[0] to Out[0]
+	maps                   // element by element
+)
+
+// An image is a buffer as an image.
+type image struct {
+	shape   []int // [n, channels, height, width]
+	users   []int // steps
+	writers int
+	bars    bool // it has to lie row-major
+	last    bool // its channels are last
+}
+
+// free reports whether the image may lie as it is best.
+func (m *image) free() bool { return m.shape != nil && !m.bars && m.writers == 1 }
+
+// An arranger decides how images lie.
+type arranger struct {
+	p      *program.Program
+	images []image // by buffer
+	does   []doing // by step
+	saves  []int64 // by step
+}
+
+// look finds out what steps do and which images there are, and reports whether a convolution
+// may gain.
+func (a *arranger) look(saves func(step int) (int64, bool)) bool {
+	gains := false
+	for i := range a.p.Steps {
+		s := &a.p.Steps[i]
+		if s.Action == program.Launch {
+			switch c := &s.Call; {
+			case c.Op.Tags&ir.TagConvolution != 0 && len(c.Out) == 1 && len(c.Out[0].Shape) == 4:
+				if n, ok := saves(i); ok {
+					a.does[i], a.saves[i] = convolves, n
+					gains = gains || n > 0
+				}
+			case c.Op.Kind == ir.Elementwise && len(c.Space) == 4 && !c.Indexed && c.Seed < 0:
+				a.does[i] = maps
+			}
+		}
+		for j, r := range s.Out {
+			a.use(i, r, viewOf(s.Call.Out, j), a.does[i] == convolves || a.does[i] == maps)
+			a.images[r.Buffer].writers++
+		}
+		for j, r := range s.In {
+			if r.Buffer >= 0 {
+				reads := s.Action == program.Launch && s.Call.Op.Kind != ir.Joint && (a.does[i] != convolves || j == 0)
+				a.use(i, r, viewOf(s.Call.In, j), reads)
+			}
+		}
+	}
+	return gains
+}
+
+func viewOf(views []ir.View, j int) *ir.View {
+	if j < len(views) {
+		return &views[j]
+	}
+	return nil
+}
+
+// use notes that step i uses a buffer, which it may do however its elements lie where able
+// is set.
+func (a *arranger) use(i int, r program.Ref, v *ir.View, able bool) {
+	m := &a.images[r.Buffer]
+	if n := len(m.users); n == 0 || m.users[n-1] != i {
+		m.users = append(m.users, i)
+	}
+	if m.shape == nil && v != nil {
+		m.shape = v.Shape
+	}
+	if !able || v == nil || r.Offset != 0 || r.Version > 1 || !isImage(v) || !slices.Equal(v.Shape, m.shape) || a.p.Buffers[r.Buffer].Kind != program.Temporary {
+		m.bars = true
+	}
+}
+
+// isImage reports whether a view is a row-major image, of which it matters where its channels
+// are.
+func isImage(v *ir.View) bool {
+	return len(v.Shape) == 4 && v.IsContiguous() && v.NumElements() > 0 && v.Shape[1] > 1 && v.Shape[2]*v.Shape[3] > 1
+}
+
+// groups returns the buffers that are free by the steps that use several of them.
+func (a *arranger) groups() [][]int {
+	of := make([]int, len(a.images))
+	for b := range of {
+		of[b] = b
+	}
+	var root func(b int) int
+	root = func(b int) int {
+		if of[b] != b {
+			of[b] = root(of[b])
+		}
+		return of[b]
+	}
+	first := slices.Repeat([]int{-1}, len(a.p.Steps))
+	for b := range a.images {
+		if !a.images[b].free() {
+			continue
+		}
+		for _, i := range a.images[b].users {
+			if first[i] < 0 {
+				first[i] = b
+			}
+			of[root(b)] = root(first[i])
+		}
+	}
+	at, list := map[int]int{}, [][]int(nil)
+	for b := range a.images {
+		if !a.images[b].free() {
+			continue
+		}
+		n, known := at[root(b)]
+		if !known {
+			n = len(list)
+			at[root(b)], list = n, append(list, nil)
+		}
+		list[n] = append(list[n], b)
+	}
+	return list
+}
+
+// choose has images of a group lie with their channels last where that moves fewer bytes.
+func (a *arranger) choose(group []int) (Arranged, bool) {
+	var steps []int
+	for _, b := range group {
+		steps = append(steps, a.images[b].users...)
+	}
+	slices.Sort(steps)
+	steps = slices.Compact(steps)
+	before := a.cost(steps)
+	for _, b := range group {
+		a.images[b].last = true
+	}
+	for changed := true; changed; {
+		changed = false
+		for _, b := range group {
+			m := &a.images[b]
+			if !m.last {
+				continue
+			}
+			with := a.cost(m.users)
+			m.last = false
+			if a.cost(m.users) < with {
+				changed = true
+			} else {
+				m.last = true
+			}
+		}
+	}
+	found := Arranged{Saved: before - a.cost(steps)}
+	if found.Saved <= 0 {
+		for _, b := range group {
+			a.images[b].last = false
+		}
+		return found, false
+	}
+	for _, i := range steps {
+		if a.does[i] == convolves && a.images[a.p.Steps[i].Out[0].Buffer].last {
+			found.Steps = append(found.Steps, i)
+		}
+	}
+	return found, true
+}
+
+// cost returns how many bytes steps move because of how images lie.
+func (a *arranger) cost(steps []int) (bytes int64) {
+	for _, i := range steps {
+		s := &a.p.Steps[i]
+		last := false // what the step wants
+		if a.does[i] != copies {
+			last = a.images[s.Out[0].Buffer].last
+		}
+		if a.does[i] == convolves {
+			if last = last || a.images[s.In[0].Buffer].last; !last {
+				bytes += a.saves[i]
+			}
+		}
+		again := func(refs []program.Ref, views []ir.View) {
+			for j := range min(len(refs), len(views)) {
+				if v := &views[j]; refs[j].Buffer >= 0 && a.images[refs[j].Buffer].last != last && isImage(v) {
+					bytes += 2 * v.Bytes()
+				}
+			}
+		}
+		if again(s.Out, s.Call.Out); a.does[i] == convolves {
+			again(s.In[:1], s.Call.In[:1])
+		} else {
+			again(s.In, s.Call.In)
+		}
+	}
+	return bytes
+}
+
+// lastAxes is the order of an image's axes in memory where channels are last.
+var lastAxes = []int{0, 2, 3, 1}
+
+// rewrite has a step use images as they lie. Steps element by element go over them in the
+// order of memory.
+func (a *arranger) rewrite(s *program.Step, does doing) {
+	touches := func(refs []program.Ref) bool {
+		return slices.ContainsFunc(refs, func(r program.Ref) bool { return r.Buffer >= 0 && a.images[r.Buffer].last })
+	}
+	if !touches(s.Out) && !touches(s.In) {
+		return
+	}
+	c := &s.Call
+	c.Out, c.In = a.views(s.Out, c.Out), a.views(s.In, c.In)
+	if does == maps && a.images[s.Out[0].Buffer].last {
+		for _, views := range [][]ir.View{c.Out, c.In} {
+			for j := range views {
+				views[j].Shape, views[j].Strides = inOrder(views[j].Shape), inOrder(views[j].Strides)
+			}
+		}
+		c.Space = inOrder(c.Space)
+	}
+	if c.Op.Kind == ir.Elementwise {
+		c.Flat = c.AllFlat()
+	}
+}
+
+// views returns views of buffers, as these lie.
+func (a *arranger) views(refs []program.Ref, views []ir.View) []ir.View {
+	list := slices.Clone(views)
+	for j, r := range refs {
+		if r.Buffer >= 0 && a.images[r.Buffer].last {
+			s := list[j].Shape
+			list[j].Strides = []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
+		}
+	}
+	return list
+}
+
+// inOrder returns what there is for each axis in the order of memory.
+func inOrder(axes []int) []int {
+	list := make([]int, len(lastAxes))
+	for i, a := range lastAxes {
+		list[i] = axes[a]
+	}
+	return list
+}
