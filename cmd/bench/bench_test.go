@@ -114,9 +114,9 @@ func TestCompiled(t *testing.T) {
 	}
 	device.Install(sim.New(sim.Config{Kind: device.KindCUDA, Devices: 1, Async: true}))
 	t.Cleanup(func() { device.Install(old) })
-	const chosen = "^(compiled|eager|recording|host time of a captured|peak memory)"
+	const chosen = "^(compiled|eager|recording|host time of a captured|peak memory|ResNet-50 inference)"
 	r, _ := measureAll(t, settings{device: "cuda", rows: chosen, torch: "off", quick: true})
-	if rows := check(t, r); len(rows) != 16 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
+	if rows := check(t, r); len(rows) != 25 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
 		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -108,15 +108,60 @@ class Bottleneck(nn.Module):
         return F.relu(self.body(x) + beside, inplace=True)
 
 
-def resnet50(how="eager"):
-    """Returns step(images, labels) of ResNet-50, batch 64, SGD."""
+def resnet50_layers():
     layers = [nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(inplace=True), nn.MaxPool2d(3, 2, 1)]
     inside = 64
     for i, n in enumerate((3, 4, 6, 3)):
         for k in range(n):
             layers.append(Bottleneck(inside, 64 << i, 2 if i > 0 and k == 0 else 1))
             inside = 256 << i
-    model = nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inside, 1000)).to(device)
+    return nn.Sequential(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(inside, 1000))
+
+
+def folded(model):
+    """Folds norms into the convolutions before them."""
+    for child in model.children():
+        folded(child)
+    if isinstance(model, nn.Sequential):
+        for i in range(len(model) - 1, 0, -1):
+            if isinstance(model[i], nn.BatchNorm2d):
+                model[i - 1] = torch.nn.utils.fusion.fuse_conv_bn_eval(model[i - 1], model[i])
+                del model[i]
+    return model
+
+
+def resnet50_infers(dtype, how="eager"):
+    """Returns infer(images) of ResNet-50, batch 32, whose norms are folded and whose channels are last."""
+    model = folded(resnet50_layers().eval()).to(device, dtype).to(memory_format=torch.channels_last)
+    images = torch.randn(32, 3, 224, 224, device=device, dtype=dtype).to(memory_format=torch.channels_last)
+    forward = torch.compile(model) if how == "compile" else model
+
+    def infer(x):
+        with torch.no_grad():
+            return forward(x.to(memory_format=torch.channels_last))
+
+    if how != "graph":
+        return infer
+    side = torch.cuda.Stream()
+    side.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(side):
+        for _ in range(3):
+            infer(images)
+    torch.cuda.current_stream().wait_stream(side)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        infer(images)
+
+    def replay(x):
+        images.copy_(x)
+        graph.replay()
+
+    return replay
+
+
+def resnet50(how="eager"):
+    """Returns step(images, labels) of ResNet-50, batch 64, SGD."""
+    model = resnet50_layers().to(device)
     images, labels = torch.randn(64, 3, 224, 224, device=device), torch.randint(0, 1000, (64,), device=device)
     return training(model, torch.optim.SGD(model.parameters(), lr=0.01), how, images, labels)
 
@@ -197,7 +242,7 @@ class Work:
             torch.set_num_threads(ask["threads"])
         sets = [operands(ask["in"]) for _ in range(ask["sets"])]
         names = list(sets[0])
-        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, "resnet50": resnet50, **sets[0], **(ask.get("attrs") or {})}
+        space = {"torch": torch, "nn": nn, "F": F, "device": device, "mlp": mlp, "digits": digits, "resnet50": resnet50, "resnet50_infers": resnet50_infers, **sets[0], **(ask.get("attrs") or {})}
         exec(ask["setup"], space)
         statement = ask["statement"]
         if ask.get("attrs") is not None and (called := re.match(r"(\w+)\(", statement)):

@@ -83,7 +83,7 @@ func (w *workload) rows(compiled bool) []row {
 	}
 	return w.kept([][]row{
 		w.hostRows(), w.streamRows(), w.rowRows(), w.fusedRows(compiled), w.productRows(), w.convolutionRows(), w.fourierRows(),
-		w.trainingRows(compiled), w.compiledRows(), w.copyRows(), w.loaderRows(), w.tf32Rows(), w.graphRows(), w.processRows(),
+		w.trainingRows(compiled), w.compiledRows(), w.inferenceRows(), w.copyRows(), w.loaderRows(), w.tf32Rows(), w.graphRows(), w.processRows(),
 		w.operatorRows(),
 	})
 }
