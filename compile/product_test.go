@@ -283,3 +283,33 @@ func testThinProducts(t *testing.T, dev device.Device) {
 		}
 	}
 }
+
+// TestHalfPerceptrons: a bias and relu of 16-bit floats are computed with the product where that
+// may have it that relu of NaN is 0; other numbers are the same, as relu rounds nothing.
+func TestHalfPerceptrons(t *testing.T) { each(t, testHalfPerceptrons) }
+
+func testHalfPerceptrons(t *testing.T, dev device.Device) {
+	for _, dtype := range []tensor.DType{tensor.Float16, tensor.BFloat16} {
+		for _, s := range [][3]int{{64, 48, 96}, {33, 40, 7}} {
+			of := tensor.OfType(dtype)
+			x, w, b := tensor.Randn([]int{s[0], s[1]}, of), tensor.Randn([]int{s[2], s[1]}, of).MulScalar(0.1), tensor.Randn([]int{s[2]}, of)
+			f := func(x ...tensor.Tensor) (tensor.Tensor, error) {
+				return x[0].Linear(x[1], tensor.Bias(x[2])).ReLU(), nil
+			}
+			want, err := f(x, w, b)
+			must(t, err)
+			relaxed := compile.Func(f, compile.Relaxed())
+			defer relaxed.Close()
+			for range 3 {
+				got, err := relaxed.Call(x, w, b)
+				must(t, err)
+				if d := apartBy(t, got, want); !(d <= map[tensor.DType]float64{tensor.Float16: 4e-3, tensor.BFloat16: 3e-2}[dtype]) {
+					t.Errorf("%v %v: %v apart", dtype, s, d)
+				}
+			}
+			if n := relaxed.Stats().Steps; dev.Kind == device.KindCUDA && n != 1 {
+				t.Errorf("%v %v: %d launches, want 1\n%s", dtype, s, n, relaxed.Explain())
+			}
+		}
+	}
+}

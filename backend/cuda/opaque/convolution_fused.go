@@ -66,10 +66,14 @@ func unrounded(v *expr.Value) *expr.Value {
 }
 
 // exact reports whether results are those of the operators one by one, but for the order of
-// sums: floats of 16 bits are rounded once. The library's relu turns NaN into 0.
-func (f *fusedConvolution) exact() bool {
-	return !f.relu && (len(f.added) == 0 || f.Of.DType == ir.Float32)
+// sums: floats of 16 bits are rounded once. What is a product of matrices may be given to
+// cuBLASLt, whose relu turns NaN into 0.
+func (f *fusedConvolution) exact(c *ir.Call) bool {
+	return !(f.relu && pointwise(cudnn.Forward, f.attrs(c), c.In[0], c.In[1])) && (len(f.added) == 0 || f.Of.DType == ir.Float32)
 }
+
+// attrs returns the convolution's attributes.
+func (f *fusedConvolution) attrs(c *ir.Call) []ir.Value { return c.Attrs[len(c.Attrs)-4:] }
 
 // roles returns the operands of a call that are a bias, which has a number for each channel,
 // and an addend, which is like the result; the bias may be the convolution's. They are -1 where
@@ -92,10 +96,18 @@ func (f *fusedConvolution) roles(c *ir.Call) (bias, addend int, ok bool) {
 	return bias, addend, true
 }
 
-// takes reports whether the launch serves a call.
+// takes reports whether the launch serves a call. Products of matrices whose channels are not
+// last are quicker by cuBLASLt, and those of float32 without TF32 by other algorithms of cuDNN.
 func (f *fusedConvolution) takes(c *ir.Call) bool {
+	x, weight, y := c.In[0], c.In[1], c.Out[0]
 	_, _, ok := f.roles(c)
-	return ok && (f.Relaxed || f.exact()) && c.In[0].NumElements() > 0 && cudnn.Supports(c.In[0], c.In[1], c.Out[0])
+	switch {
+	case !ok || !f.Relaxed && !f.exact(c), x.NumElements() == 0, !cudnn.Supports(x, weight, y),
+		x.DType == ir.Float32 && !c.Precision.ConvTF32,
+		!last(x, y) && pointwise(cudnn.Forward, f.attrs(c), x, weight):
+		return false
+	}
+	return true
 }
 
 // launch enqueues the convolution, and what follows it apart where the library does not
@@ -103,7 +115,7 @@ func (f *fusedConvolution) takes(c *ir.Call) bool {
 func (f *fusedConvolution) launch(g code.GPU, c *ir.Call) error {
 	bias, addend, _ := f.roles(c)
 	if l, ok := onLibrary(g); ok {
-		a := c.Attrs[len(c.Attrs)-4:]
+		a := f.attrs(c)
 		v := cudnn.Convolution{
 			X: c.In[0], Weight: c.In[1], Y: c.Out[0], ReLU: f.relu,
 			Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: int(a[3].Int), TF32: c.Precision.ConvTF32,
@@ -153,7 +165,7 @@ func (f *fusedConvolution) apart(g code.GPU, c *ir.Call, addend int) error {
 		}
 		own.Addr = addr
 	}
-	conv := &ir.Call{Kernel: f.Of, In: c.In[:len(f.Of.In)], Out: []ir.View{own}, Precision: c.Precision, Attrs: c.Attrs[len(c.Attrs)-4:]}
+	conv := &ir.Call{Kernel: f.Of, In: c.In[:len(f.Of.In)], Out: []ir.View{own}, Precision: c.Precision, Attrs: f.attrs(c)}
 	launch := Convolution
 	if len(f.Of.In) == 3 {
 		launch = ConvolutionBias

@@ -35,9 +35,7 @@ func Product(p *fusion.Product) code.Launch {
 		}
 	case p.Sums == nil && !p.Raw && len(p.Of.In) == 2 && isScaling(p.After):
 		return f.scaled
-	case p.Of.DType != ir.Float32:
-		return nil
-	case p.Relaxed && p.Sums == nil && !p.Raw && len(p.Of.In) == 3 && isReLU(p.After):
+	case p.Relaxed && p.Sums == nil && !p.Raw && p.Of.DType != ir.Float64 && len(p.Of.In) == 3 && isReLU(p.After):
 		return f.relu
 	}
 	return nil
@@ -159,13 +157,14 @@ func isScaling(r *fusion.Region) bool {
 	return slices.Contains(names, g.Env.Operands[0].Name) && slices.Contains(names, g.Env.Params[0].Name)
 }
 
-// isReLU reports whether a region of one operand is where(x <= 0, 0, x) of one operator.
+// isReLU reports whether a region of one operand is where(x <= 0, 0, x) of one operator, of which
+// nothing is rounded.
 func isReLU(r *fusion.Region) bool {
 	g, err := r.Graph()
 	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
 		return false
 	}
-	x := reluOf(g.Roots[0])
+	x := reluOf(unrounded(g.Roots[0]))
 	return x != nil && x.Op == expr.OpName
 }
 
