@@ -15,47 +15,49 @@ import (
 
 // Functions of images x[0], weights x[1] and a bias x[2] of a convolution, and of x[3], like its
 // result. Launches are those of a GPU with cuDNN; where rounds is set and floats have 16 bits, only
-// where kernels may compute otherwise.
+// where kernels may compute otherwise. Channels that are last between convolutions are moved to where
+// the caller wants them by the relu behind them, which is a launch of its own then: moved counts these.
 var convolutions = []struct {
 	name     string
 	f        func(x ...tensor.Tensor) (tensor.Tensor, error)
 	launches int
 	rounds   bool
+	moved    int
 }{
 	{"relu", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).ReLU(), nil
-	}, 1, false},
+	}, 1, false, 0},
 	{"addend", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).Add(x[3]), nil
-	}, 1, true},
+	}, 1, true, 0},
 	{"addend first, relu", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[3].Add(x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1))).ReLU(), nil
-	}, 1, true},
+	}, 1, true, 0},
 	{"over the addend", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[3].MulScalar(2)
 		return y, y.AddInPlace(x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)))
-	}, 2, true},
+	}, 2, true, 0},
 	{"added to itself", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1))
 		return y.Add(y).ReLU(), nil
-	}, 2, false},
+	}, 2, false, 0},
 	{"relu of two", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).ReLU()
 		return y.Conv2d(x[4], tensor.Bias(x[2]), tensor.Padding(1)).Add(y).ReLU(), nil
-	}, 2, true},
+	}, 2, true, 1},
 	{"no bias", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Conv2d(x[1], tensor.Padding(1)).ReLU(), nil
-	}, 1, false},
+	}, 1, false, 0},
 	{"a channel is added", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).Add(x[3].Narrow(1, 0, 1)), nil
-	}, 2, false},
+	}, 2, false, 0},
 	{"axes in another order are added", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		return x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).Add(x[3].Transpose(2, 3)), nil
-	}, 2, false},
+	}, 2, false, 0},
 	{"kept, too", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1))
 		return tensor.Cat([]tensor.Tensor{y, y.ReLU()}, 1), nil
-	}, 3, false},
+	}, 3, false, 0},
 }
 
 func imagesOf(dtype tensor.DType) []tensor.Tensor {
@@ -94,8 +96,8 @@ func testConvolutions(t *testing.T, dev device.Device) {
 						}
 					}
 					if dev.Kind == device.KindCUDA && cuda.Unavailable() == nil && relaxed && fuses(t, dev, fused.Explain()) {
-						if s := fused.Stats(); s.Steps > c.launches {
-							t.Errorf("%d launches, want %d\n%s\n%s", s.Steps, c.launches, fused.Program(), fused.Explain())
+						if s := fused.Stats(); s.Steps > c.launches+c.moved {
+							t.Errorf("%d launches, want %d\n%s\n%s", s.Steps, c.launches+c.moved, fused.Program(), fused.Explain())
 						}
 					}
 				})
