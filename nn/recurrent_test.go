@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"encoding/json"
+	"math"
 	"os"
 	"strings"
 	"testing"
@@ -186,6 +187,7 @@ func TestRecurrentErrors(t *testing.T) {
 		{"state", first(m.Run(tensor.Zeros([]int{5, 2, 3}), tensor.Zeros([]int{1, 2, 4}))), "a state of shape [1 2 4], want [2 2 4]"},
 		{"steps", m.Forward(tensor.Zeros([]int{0, 2, 3})), "has no step"},
 		{"layers", nn.NewLSTM(3, 4, nn.Layers(0)).Forward(tensor.Zeros([]int{5, 2, 3})), "0 layers"},
+		{"too many layers", nn.NewLSTM(3, 4, nn.Layers(math.MaxInt)).Forward(tensor.Zeros([]int{5, 2, 3})), "layers"},
 		{"weight taken out", without("weight_hh_l1").Forward(tensor.Zeros([]int{5, 2, 3})), "no parameter weight_hh_l1"},
 		{"zero value", new(nn.LSTM).Forward(tensor.Zeros([]int{5, 2, 3})), "no parameter weight_ih_l0"},
 	} {
