@@ -10,7 +10,6 @@ import (
 	"sync/atomic"
 	"testing"
 
-	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/opcases"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
@@ -138,12 +137,11 @@ func near(got, want *core.Tensor) bool {
 }
 
 // TestOperators: every operator in a program gives eager code's bits, with freed memory
-// poisoned, on the processor, on a simulated accelerator with its kernels, and in part on a GPU where there is
+// poisoned, on the processor, on a simulated accelerator, and in part on a GPU where there is
 // one. None is computed eagerly but those that the schema says read values.
 func TestOperators(t *testing.T) {
 	core.Poison.Store(true)
-	device.Install(sim.New(sim.Config{Devices: 1, Memory: 1 << 34, Async: true, Run: optest.OnCPU}))
-	t.Cleanup(func() { core.Poison.Store(false); device.Install(simulated) })
+	t.Cleanup(func() { core.Poison.Store(false) })
 	for _, dev := range devices() {
 		every, whole := 1, 13 // of a capture the memory is a pool of its own
 		if testing.Short() || dev.Kind == device.KindCUDA {

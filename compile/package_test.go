@@ -10,12 +10,14 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // simulated provides sim:0 and sim:1, which work while the program goes on and ask for
-// images whose channels are last.
-var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true, ChannelsLast: true})
+// images whose channels are last. They compute by the CPU's kernels: tests compare a device
+// with itself.
+var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true, ChannelsLast: true, Run: optest.OnCPU})
 
 func TestMain(m *testing.M) {
 	device.Install(simulated)

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/tests/patience"
 )
@@ -29,7 +30,7 @@ const simulated = 64
 var kindName = flag.String("kind", "sim", "the accelerators under test: sim or cuda")
 
 func TestMain(m *testing.M) {
-	device.Install(sim.New(sim.Config{Devices: simulated, Async: true}))
+	device.Install(sim.New(sim.Config{Devices: simulated, Async: true, Run: optest.OnCPU}))
 	other()
 	act()
 	flag.Parse()
@@ -90,7 +91,7 @@ func freshly(t testing.TB, n int) {
 	t.Helper()
 	before, err := device.DriverOf(device.KindSim)
 	must(t, err)
-	device.Install(sim.New(sim.Config{Devices: n, Async: true}))
+	device.Install(sim.New(sim.Config{Devices: n, Async: true, Run: optest.OnCPU}))
 	t.Cleanup(func() { device.Install(before) })
 }
 
