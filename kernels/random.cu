@@ -81,6 +81,21 @@ template <class T> struct RandintElementsFn {
 };
 SINTER_ELEMENTWISE(randint_elements_int64, RandintElementsFn<int64>, int64)
 
+// RandintWide: low + where(high - low > 0, remainder(random_bits(seed, offset), high - low), where(random_bits(seed, offset) < 0 && random_bits(seed, offset) >= high - low, random_bits(seed, offset) - (high - low), random_bits(seed, offset)))
+template <class T> struct RandintWideFn {
+  typedef typename real_of<T>::type R;
+  long long low;
+  long long high;
+  long long seed;
+  long long offset;
+  SINTER_FN long long operator()(long long index) const {
+    const long long t0 = sinter::sub(high, low);
+    const long long t1 = sinter::random_bits(seed, offset, index);
+    return sinter::add(low, ((t0 > 0LL) ? sinter::remainder(t1, t0) : (((t1 < 0LL) && (t1 >= t0)) ? sinter::sub(t1, t0) : t1)));
+  }
+};
+SINTER_ELEMENTWISE(randint_wide_int64, RandintWideFn<int64>, int64)
+
 // Randn: normal(seed, offset)
 template <class T> struct RandnFn {
   typedef typename real_of<T>::type R;

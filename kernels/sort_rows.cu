@@ -14,6 +14,9 @@
 //       the first k elements of rows sorted, a block for each row of n < 2^31. width is
 //       the least power of two >= k. Blocks of 128 to 1024 threads, a multiple of 32;
 //       dynamic shared memory of 8 bytes for each of width elements, 12 where N is 8.
+//   sort_origin(long long k, int64* places, const int64* from, long long part)
+//       makes of k places among the first k of each part of a row, which are at from in it,
+//       those in the row. Blocks of 256 threads, ceil(k / 256) of them.
 
 #include "radix.cuh"
 
@@ -345,3 +348,10 @@ SINTER_SORT_BLOCK(1, 3)
 SINTER_SORT_BLOCK(2, 3)
 SINTER_SORT_BLOCK(4, 3)
 SINTER_SORT_BLOCK(8, 2)
+
+extern "C" __global__ void __launch_bounds__(256) sort_origin(long long k, sinter::int64* places, const sinter::int64* from, long long part) {
+  const long long i = blockIdx.x * 256ll + threadIdx.x;
+  if (i >= k) return;
+  const long long p = places[i];
+  places[i] = from[p] + p / k * part;
+}

@@ -97,101 +97,75 @@ SINTER_ELEMENTWISE(lgamma_grad_x_bfloat16, LgammaGradXFn<float32>, bfloat16, bfl
 SINTER_ELEMENTWISE(lgamma_grad_x_float32, LgammaGradXFn<float32>, float32, float32, float32)
 SINTER_ELEMENTWISE(lgamma_grad_x_float64, LgammaGradXFn<float64>, float64, float64, float64)
 
-// ReflectedTrigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)
-template <class T> struct ReflectedTrigammaFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T x, T y) const {
-    const T t0 = T(3.141592653589793) / sinter::sin(T(3.141592653589793) * (x - sinter::round(x)));
-    return ((x < T(0.5)) ? (t0 * t0 - y) : y);
-  }
-};
-SINTER_ELEMENTWISE(reflected_trigamma_float16, ReflectedTrigammaFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(reflected_trigamma_bfloat16, ReflectedTrigammaFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(reflected_trigamma_float32, ReflectedTrigammaFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(reflected_trigamma_float64, ReflectedTrigammaFn<float64>, float64, float64, float64)
-
-// ReflectedTrigammaGradX: where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)
-template <class T> struct ReflectedTrigammaGradXFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = T(3.141592653589793) * (x - sinter::round(x));
-    const T t1 = sinter::sin(t0);
-    const T t2 = T(3.141592653589793) / t1;
-    return ((x < T(0.5)) ? (dy * (T(2.0) * (t2 * (-t2 / t1 * (sinter::cos(t0) * T(3.141592653589793)))))) : T(0.0));
-  }
-};
-SINTER_ELEMENTWISE(reflected_trigamma_grad_x_float16, ReflectedTrigammaGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_x_bfloat16, ReflectedTrigammaGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_x_float32, ReflectedTrigammaGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_x_float64, ReflectedTrigammaGradXFn<float64>, float64, float64, float64)
-
-// ReflectedTrigammaGradY: where(x < 0.5, -dy, dy)
-template <class T> struct ReflectedTrigammaGradYFn {
-  typedef typename real_of<T>::type R;
-  SINTER_FN T operator()(long long index, T dy, T x) const { return ((x < T(0.5)) ? (-dy) : dy); }
-};
-SINTER_ELEMENTWISE(reflected_trigamma_grad_y_float16, ReflectedTrigammaGradYFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_y_bfloat16, ReflectedTrigammaGradYFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_y_float32, ReflectedTrigammaGradYFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(reflected_trigamma_grad_y_float64, ReflectedTrigammaGradYFn<float64>, float64, float64, float64)
-
-// TrigammaRight: 1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)
-template <class T> struct TrigammaRightFn {
+// Trigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - (1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)) + 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1)) + 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2)) + 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3)) + 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4)) + 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5)) + 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6)) + 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7)) + (1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8)), 1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)) + 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1)) + 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2)) + 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3)) + 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4)) + 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5)) + 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6)) + 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7)) + (1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))
+template <class T> struct TrigammaFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T x) const {
-    const T t0 = x + T(1.0);
-    const T t1 = x + T(2.0);
-    const T t2 = x + T(3.0);
-    const T t3 = x + T(4.0);
-    const T t4 = x + T(5.0);
-    const T t5 = x + T(6.0);
-    const T t6 = x + T(7.0);
-    const T t7 = x + T(8.0);
-    const T t8 = t7 * t7;
-    return T(1.0) / (x * x) + T(1.0) / (t0 * t0) + T(1.0) / (t1 * t1) + T(1.0) / (t2 * t2) + T(1.0) / (t3 * t3) + T(1.0) / (t4 * t4) + T(1.0) / (t5 * t5) + T(1.0) / (t6 * t6) + (T(1.0) + T(0.5) / t7 + (T(0.16666666666666666) - (T(0.03333333333333333) - (T(0.023809523809523808) - (T(0.03333333333333333) - (T(0.07575757575757576) - (T(0.2531135531135531) - T(1.1666666666666667) / t8) / t8) / t8) / t8) / t8) / t8) / t8) / t7;
+    const bool t0 = x < T(0.5);
+    const T t1 = T(3.141592653589793) / sinter::sin(T(3.141592653589793) * (x - sinter::round(x)));
+    const T t2 = (t0 ? (T(1.0) - x) : x);
+    const T t3 = t2 + T(1.0);
+    const T t4 = t2 + T(2.0);
+    const T t5 = t2 + T(3.0);
+    const T t6 = t2 + T(4.0);
+    const T t7 = t2 + T(5.0);
+    const T t8 = t2 + T(6.0);
+    const T t9 = t2 + T(7.0);
+    const T t10 = t2 + T(8.0);
+    const T t11 = t10 * t10;
+    const T t12 = T(1.0) / (t2 * t2) + T(1.0) / (t3 * t3) + T(1.0) / (t4 * t4) + T(1.0) / (t5 * t5) + T(1.0) / (t6 * t6) + T(1.0) / (t7 * t7) + T(1.0) / (t8 * t8) + T(1.0) / (t9 * t9) + (T(1.0) + T(0.5) / t10 + (T(0.16666666666666666) - (T(0.03333333333333333) - (T(0.023809523809523808) - (T(0.03333333333333333) - (T(0.07575757575757576) - (T(0.2531135531135531) - T(1.1666666666666667) / t11) / t11) / t11) / t11) / t11) / t11) / t11) / t10;
+    return (t0 ? (t1 * t1 - t12) : t12);
   }
 };
-SINTER_ELEMENTWISE(trigamma_right_float16, TrigammaRightFn<float32>, float16, float16)
-SINTER_ELEMENTWISE(trigamma_right_bfloat16, TrigammaRightFn<float32>, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(trigamma_right_float32, TrigammaRightFn<float32>, float32, float32)
-SINTER_ELEMENTWISE(trigamma_right_float64, TrigammaRightFn<float64>, float64, float64)
+SINTER_ELEMENTWISE(trigamma_float16, TrigammaFn<float32>, float16, float16)
+SINTER_ELEMENTWISE(trigamma_bfloat16, TrigammaFn<float32>, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(trigamma_float32, TrigammaFn<float32>, float32, float32)
+SINTER_ELEMENTWISE(trigamma_float64, TrigammaFn<float64>, float64, float64)
 
-// TrigammaRightGradX: dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))
-template <class T> struct TrigammaRightGradXFn {
+// TrigammaGradX: dy*where(x < 0.5, 2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi))) - (-(1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)))/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x))*(2*where(x < 0.5, -where(x < 0.5, 1 - x, x), where(x < 0.5, 1 - x, x))) - 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 1), where(x < 0.5, 1 - x, x) + 1)) - 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 2), where(x < 0.5, 1 - x, x) + 2)) - 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 3), where(x < 0.5, 1 - x, x) + 3)) - 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 4), where(x < 0.5, 1 - x, x) + 4)) - 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 5), where(x < 0.5, 1 - x, x) + 5)) - 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 6), where(x < 0.5, 1 - x, x) + 6)) - 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 7), where(x < 0.5, 1 - x, x) + 7)) + ((where(x < 0.5, -(-(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)) + (-((-((-((-((-((-(-(7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))))/(where(x < 0.5, 1 - x, x) + 8) + where(x < 0.5, -(-((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)))), -(1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)))/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x))*(2*where(x < 0.5, -where(x < 0.5, 1 - x, x), where(x < 0.5, 1 - x, x))) - 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 1), where(x < 0.5, 1 - x, x) + 1)) - 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 2), where(x < 0.5, 1 - x, x) + 2)) - 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 3), where(x < 0.5, 1 - x, x) + 3)) - 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 4), where(x < 0.5, 1 - x, x) + 4)) - 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 5), where(x < 0.5, 1 - x, x) + 5)) - 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 6), where(x < 0.5, 1 - x, x) + 6)) - 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 7), where(x < 0.5, 1 - x, x) + 7)) + ((where(x < 0.5, -(-(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)) + (-((-((-((-((-((-(-(7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))))/(where(x < 0.5, 1 - x, x) + 8) + where(x < 0.5, -(-((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8))))
+template <class T> struct TrigammaGradXFn {
   typedef typename real_of<T>::type R;
   SINTER_FN T operator()(long long index, T dy, T x) const {
-    const T t0 = x * x;
-    const T t1 = x + T(1.0);
-    const T t2 = t1 * t1;
-    const T t3 = x + T(2.0);
-    const T t4 = t3 * t3;
-    const T t5 = x + T(3.0);
-    const T t6 = t5 * t5;
-    const T t7 = x + T(4.0);
-    const T t8 = t7 * t7;
-    const T t9 = x + T(5.0);
-    const T t10 = t9 * t9;
-    const T t11 = x + T(6.0);
-    const T t12 = t11 * t11;
-    const T t13 = x + T(7.0);
-    const T t14 = t13 * t13;
-    const T t15 = x + T(8.0);
-    const T t16 = T(0.5) / t15;
-    const T t17 = t15 * t15;
-    const T t18 = T(1.1666666666666667) / t17;
-    const T t19 = T(2.0) * t15;
-    const T t20 = (T(0.2531135531135531) - t18) / t17;
-    const T t21 = (T(0.07575757575757576) - t20) / t17;
-    const T t22 = (T(0.03333333333333333) - t21) / t17;
-    const T t23 = (T(0.023809523809523808) - t22) / t17;
-    const T t24 = (T(0.03333333333333333) - t23) / t17;
-    const T t25 = (T(0.16666666666666666) - t24) / t17;
-    return dy * (-(T(1.0) / t0) / t0 * (T(2.0) * x) - T(1.0) / t2 / t2 * (T(2.0) * t1) - T(1.0) / t4 / t4 * (T(2.0) * t3) - T(1.0) / t6 / t6 * (T(2.0) * t5) - T(1.0) / t8 / t8 * (T(2.0) * t7) - T(1.0) / t10 / t10 * (T(2.0) * t9) - T(1.0) / t12 / t12 * (T(2.0) * t11) - T(1.0) / t14 / t14 * (T(2.0) * t13) + ((-t16 / t15 + (-((-((-((-((-((-(-t18 / t17 * t19 / t17) - t20 / t17 * t19) / t17) - t21 / t17 * t19) / t17) - t22 / t17 * t19) / t17) - t23 / t17 * t19) / t17) - t24 / t17 * t19) / t17) - t25 / t17 * t19)) / t15 - (T(1.0) + t16 + t25) / t15 / t15));
+    const bool t0 = x < T(0.5);
+    const T t1 = T(3.141592653589793) * (x - sinter::round(x));
+    const T t2 = sinter::sin(t1);
+    const T t3 = T(3.141592653589793) / t2;
+    const T t4 = (t0 ? (T(1.0) - x) : x);
+    const T t5 = t4 * t4;
+    const T t6 = t4 + T(1.0);
+    const T t7 = t6 * t6;
+    const T t8 = t4 + T(2.0);
+    const T t9 = t8 * t8;
+    const T t10 = t4 + T(3.0);
+    const T t11 = t10 * t10;
+    const T t12 = t4 + T(4.0);
+    const T t13 = t12 * t12;
+    const T t14 = t4 + T(5.0);
+    const T t15 = t14 * t14;
+    const T t16 = t4 + T(6.0);
+    const T t17 = t16 * t16;
+    const T t18 = t4 + T(7.0);
+    const T t19 = t18 * t18;
+    const T t20 = t4 + T(8.0);
+    const T t21 = T(0.5) / t20;
+    const T t22 = -t21 / t20;
+    const T t23 = t20 * t20;
+    const T t24 = T(1.1666666666666667) / t23;
+    const T t25 = T(2.0) * (t0 ? (-t20) : t20);
+    const T t26 = (T(0.2531135531135531) - t24) / t23;
+    const T t27 = (T(0.07575757575757576) - t26) / t23;
+    const T t28 = (T(0.03333333333333333) - t27) / t23;
+    const T t29 = (T(0.023809523809523808) - t28) / t23;
+    const T t30 = (T(0.03333333333333333) - t29) / t23;
+    const T t31 = (T(0.16666666666666666) - t30) / t23;
+    const T t32 = -((T(1.0) + t21 + t31) / t20) / t20;
+    const T t33 = -(T(1.0) / t5) / t5 * (T(2.0) * (t0 ? (-t4) : t4)) - T(1.0) / t7 / t7 * (T(2.0) * (t0 ? (-t6) : t6)) - T(1.0) / t9 / t9 * (T(2.0) * (t0 ? (-t8) : t8)) - T(1.0) / t11 / t11 * (T(2.0) * (t0 ? (-t10) : t10)) - T(1.0) / t13 / t13 * (T(2.0) * (t0 ? (-t12) : t12)) - T(1.0) / t15 / t15 * (T(2.0) * (t0 ? (-t14) : t14)) - T(1.0) / t17 / t17 * (T(2.0) * (t0 ? (-t16) : t16)) - T(1.0) / t19 / t19 * (T(2.0) * (t0 ? (-t18) : t18)) + (((t0 ? (-t22) : t22) + (-((-((-((-((-((-(-t24 / t23 * t25 / t23) - t26 / t23 * t25) / t23) - t27 / t23 * t25) / t23) - t28 / t23 * t25) / t23) - t29 / t23 * t25) / t23) - t30 / t23 * t25) / t23) - t31 / t23 * t25)) / t20 + (t0 ? (-t32) : t32));
+    return dy * (t0 ? (T(2.0) * (t3 * (-t3 / t2 * (sinter::cos(t1) * T(3.141592653589793)))) - t33) : t33);
   }
 };
-SINTER_ELEMENTWISE(trigamma_right_grad_x_float16, TrigammaRightGradXFn<float32>, float16, float16, float16)
-SINTER_ELEMENTWISE(trigamma_right_grad_x_bfloat16, TrigammaRightGradXFn<float32>, bfloat16, bfloat16, bfloat16)
-SINTER_ELEMENTWISE(trigamma_right_grad_x_float32, TrigammaRightGradXFn<float32>, float32, float32, float32)
-SINTER_ELEMENTWISE(trigamma_right_grad_x_float64, TrigammaRightGradXFn<float64>, float64, float64, float64)
+SINTER_ELEMENTWISE(trigamma_grad_x_float16, TrigammaGradXFn<float32>, float16, float16, float16)
+SINTER_ELEMENTWISE(trigamma_grad_x_bfloat16, TrigammaGradXFn<float32>, bfloat16, bfloat16, bfloat16)
+SINTER_ELEMENTWISE(trigamma_grad_x_float32, TrigammaGradXFn<float32>, float32, float32, float32)
+SINTER_ELEMENTWISE(trigamma_grad_x_float64, TrigammaGradXFn<float64>, float64, float64, float64)
 
 }  // namespace sinter

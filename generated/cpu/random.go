@@ -163,6 +163,32 @@ var Race = vector.Code{
 	Vectors: raceVectors,
 }
 
+// randintWide: low + where(high - low > 0, remainder(random_bits(seed, offset), high - low), where(random_bits(seed, offset) < 0 && random_bits(seed, offset) >= high - low, random_bits(seed, offset) - (high - low), random_bits(seed, offset)))
+func randintWide(low, high, seed, offset, index int64) int64 {
+	t0 := high - low
+	t1 := num.RandomBits(seed, offset, index)
+	return low + num.Where(t0 > 0, num.IRemainder(t1, t0), num.Where(t1 < 0 && t1 >= t0, t1-t0, t1))
+}
+
+func randintWideLoop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	out := unsafe.Slice((*int64)(p[0]), n)
+	low := s[0].Int()
+	high := s[1].Int()
+	seed := s[2].Int()
+	offset := s[3].Int()
+	for i := range out {
+		out[i] = randintWide(low, high, seed, offset, index+int64(i))
+	}
+}
+
+// RandintWide holds the loops of randint_wide, by variant and compute dtype.
+var RandintWide = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Int64: randintWideLoop},
+	},
+	Vectors: randintWideVectors,
+}
+
 // randnFloat: normal(seed, offset)
 func randnFloat[T num.Float](seed, offset, index int64) T {
 	return num.Normal[T](seed, offset, index)

@@ -86,6 +86,9 @@ func raceFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 func raceFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
+func randintWideInt64AVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
 func randnFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape

@@ -112,6 +112,14 @@ var raceVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
 }
 
+func randintWideInt64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	randintWideInt64AVX512(n, p, &[4]uint64{vector.Int(s[0]), vector.Int(s[1]), vector.Int(s[2]), vector.Int(s[3])}, index)
+}
+
+var randintWideVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Int64, AVX512: randintWideInt64AVX512Loop},
+}
+
 func randnFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	randnFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
 }

@@ -190,146 +190,90 @@ var LgammaGradX = vector.Code{
 	Vectors: lgammaGradXVectors,
 }
 
-// reflectedTrigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - y, y)
-func reflectedTrigamma[T num.Float](x, y T) T {
-	t0 := 3.141592653589793 / num.Sin(3.141592653589793*(x-num.Round(x)))
-	return num.Where(x < 0.5, T(t0*t0)-y, y)
+// trigamma: where(x < 0.5, Pi/sin(Pi*(x - round(x)))*(Pi/sin(Pi*(x - round(x)))) - (1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)) + 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1)) + 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2)) + 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3)) + 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4)) + 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5)) + 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6)) + 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7)) + (1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8)), 1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)) + 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1)) + 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2)) + 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3)) + 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4)) + 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5)) + 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6)) + 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7)) + (1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))
+func trigamma[T num.Float](x T) T {
+	t0 := x < 0.5
+	t1 := 3.141592653589793 / num.Sin(3.141592653589793*(x-num.Round(x)))
+	t2 := num.Where(t0, 1-x, x)
+	t3 := t2 + 1
+	t4 := t2 + 2
+	t5 := t2 + 3
+	t6 := t2 + 4
+	t7 := t2 + 5
+	t8 := t2 + 6
+	t9 := t2 + 7
+	t10 := t2 + 8
+	t11 := t10 * t10
+	t12 := 1/(t2*t2) + 1/(t3*t3) + 1/(t4*t4) + 1/(t5*t5) + 1/(t6*t6) + 1/(t7*t7) + 1/(t8*t8) + 1/(t9*t9) + (1+0.5/t10+(0.16666666666666666-(0.03333333333333333-(0.023809523809523808-(0.03333333333333333-(0.07575757575757576-(0.2531135531135531-1.1666666666666667/t11)/t11)/t11)/t11)/t11)/t11)/t11)/t10
+	return num.Where(t0, T(t1*t1)-t12, t12)
 }
 
-func reflectedTrigammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, x, y := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = reflectedTrigamma(x[i], y[i])
-	}
-}
-
-// ReflectedTrigamma holds the loops of reflected_trigamma, by variant and
-// compute dtype.
-var ReflectedTrigamma = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: reflectedTrigammaLoop[float32], ir.Float64: reflectedTrigammaLoop[float64]},
-	},
-	Vectors: reflectedTrigammaVectors,
-}
-
-// reflectedTrigammaGradX: where(x < 0.5, dy*(2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi)))), 0)
-func reflectedTrigammaGradX[T num.Float](dy, x T) T {
-	t0 := 3.141592653589793 * (x - num.Round(x))
-	t1 := num.Sin(t0)
-	t2 := 3.141592653589793 / t1
-	return num.Where(x < 0.5, dy*(2*(t2*(-t2/t1*(num.Cos(t0)*3.141592653589793)))), 0)
-}
-
-func reflectedTrigammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = reflectedTrigammaGradX(dy[i], x[i])
-	}
-}
-
-// ReflectedTrigammaGradX holds the loops of reflected_trigamma_grad_x, by
-// variant and compute dtype.
-var ReflectedTrigammaGradX = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: reflectedTrigammaGradXLoop[float32], ir.Float64: reflectedTrigammaGradXLoop[float64]},
-	},
-	Vectors: reflectedTrigammaGradXVectors,
-}
-
-// reflectedTrigammaGradY: where(x < 0.5, -dy, dy)
-func reflectedTrigammaGradY[T num.Float](dy, x T) T {
-	return num.Where(x < 0.5, -dy, dy)
-}
-
-func reflectedTrigammaGradYLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
-	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
-	for i := range out {
-		out[i] = reflectedTrigammaGradY(dy[i], x[i])
-	}
-}
-
-// ReflectedTrigammaGradY holds the loops of reflected_trigamma_grad_y, by
-// variant and compute dtype.
-var ReflectedTrigammaGradY = vector.Code{
-	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: reflectedTrigammaGradYLoop[float32], ir.Float64: reflectedTrigammaGradYLoop[float64]},
-	},
-	Vectors: reflectedTrigammaGradYVectors,
-}
-
-// trigammaRight: 1/(x*x) + 1/((x + 1)*(x + 1)) + 1/((x + 2)*(x + 2)) + 1/((x + 3)*(x + 3)) + 1/((x + 4)*(x + 4)) + 1/((x + 5)*(x + 5)) + 1/((x + 6)*(x + 6)) + 1/((x + 7)*(x + 7)) + (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)
-func trigammaRight[T num.Float](x T) T {
-	t0 := x + 1
-	t1 := x + 2
-	t2 := x + 3
-	t3 := x + 4
-	t4 := x + 5
-	t5 := x + 6
-	t6 := x + 7
-	t7 := x + 8
-	t8 := t7 * t7
-	return 1/(x*x) + 1/(t0*t0) + 1/(t1*t1) + 1/(t2*t2) + 1/(t3*t3) + 1/(t4*t4) + 1/(t5*t5) + 1/(t6*t6) + (1+0.5/t7+(0.16666666666666666-(0.03333333333333333-(0.023809523809523808-(0.03333333333333333-(0.07575757575757576-(0.2531135531135531-1.1666666666666667/t8)/t8)/t8)/t8)/t8)/t8)/t8)/t7
-}
-
-func trigammaRightLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func trigammaLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n)
 	for i := range out {
-		out[i] = trigammaRight(x[i])
+		out[i] = trigamma(x[i])
 	}
 }
 
-// TrigammaRight holds the loops of trigamma_right, by variant and compute
-// dtype.
-var TrigammaRight = vector.Code{
+// Trigamma holds the loops of trigamma, by variant and compute dtype.
+var Trigamma = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: trigammaRightLoop[float32], ir.Float64: trigammaRightLoop[float64]},
+		{ir.Float32: trigammaLoop[float32], ir.Float64: trigammaLoop[float64]},
 	},
-	Vectors: trigammaRightVectors,
+	Vectors: trigammaVectors,
 }
 
-// trigammaRightGradX: dy*(-(1/(x*x))/(x*x)*(2*x) - 1/((x + 1)*(x + 1))/((x + 1)*(x + 1))*(2*(x + 1)) - 1/((x + 2)*(x + 2))/((x + 2)*(x + 2))*(2*(x + 2)) - 1/((x + 3)*(x + 3))/((x + 3)*(x + 3))*(2*(x + 3)) - 1/((x + 4)*(x + 4))/((x + 4)*(x + 4))*(2*(x + 4)) - 1/((x + 5)*(x + 5))/((x + 5)*(x + 5))*(2*(x + 5)) - 1/((x + 6)*(x + 6))/((x + 6)*(x + 6))*(2*(x + 6)) - 1/((x + 7)*(x + 7))/((x + 7)*(x + 7))*(2*(x + 7)) + ((-(0.5/(x + 8))/(x + 8) + (-((-((-((-((-((-(-(7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))*(2*(x + 8))/((x + 8)*(x + 8))) - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8)))/((x + 8)*(x + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8))/((x + 8)*(x + 8))*(2*(x + 8))))/(x + 8) - (1 + 0.5/(x + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/((x + 8)*(x + 8)))/(x + 8)/(x + 8)))
-func trigammaRightGradX[T num.Float](dy, x T) T {
-	t0 := x * x
-	t1 := x + 1
-	t2 := t1 * t1
-	t3 := x + 2
-	t4 := t3 * t3
-	t5 := x + 3
-	t6 := t5 * t5
-	t7 := x + 4
-	t8 := t7 * t7
-	t9 := x + 5
-	t10 := t9 * t9
-	t11 := x + 6
-	t12 := t11 * t11
-	t13 := x + 7
-	t14 := t13 * t13
-	t15 := x + 8
-	t16 := 0.5 / t15
-	t17 := t15 * t15
-	t18 := 1.1666666666666667 / t17
-	t19 := 2 * t15
-	t20 := (0.2531135531135531 - t18) / t17
-	t21 := (0.07575757575757576 - t20) / t17
-	t22 := (0.03333333333333333 - t21) / t17
-	t23 := (0.023809523809523808 - t22) / t17
-	t24 := (0.03333333333333333 - t23) / t17
-	t25 := (0.16666666666666666 - t24) / t17
-	return dy * (T(-(1/t0)/t0*(2*x)) - T(1/t2/t2*(2*t1)) - T(1/t4/t4*(2*t3)) - T(1/t6/t6*(2*t5)) - T(1/t8/t8*(2*t7)) - T(1/t10/t10*(2*t9)) - T(1/t12/t12*(2*t11)) - T(1/t14/t14*(2*t13)) + ((-t16/t15+(-((-((-((-((-((-(-t18/t17*t19/t17)-T(t20/t17*t19))/t17)-T(t21/t17*t19))/t17)-T(t22/t17*t19))/t17)-T(t23/t17*t19))/t17)-T(t24/t17*t19))/t17)-T(t25/t17*t19)))/t15 - (1+t16+t25)/t15/t15))
+// trigammaGradX: dy*where(x < 0.5, 2*(Pi/sin(Pi*(x - round(x)))*(-(Pi/sin(Pi*(x - round(x))))/sin(Pi*(x - round(x)))*(cos(Pi*(x - round(x)))*Pi))) - (-(1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)))/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x))*(2*where(x < 0.5, -where(x < 0.5, 1 - x, x), where(x < 0.5, 1 - x, x))) - 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 1), where(x < 0.5, 1 - x, x) + 1)) - 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 2), where(x < 0.5, 1 - x, x) + 2)) - 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 3), where(x < 0.5, 1 - x, x) + 3)) - 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 4), where(x < 0.5, 1 - x, x) + 4)) - 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 5), where(x < 0.5, 1 - x, x) + 5)) - 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 6), where(x < 0.5, 1 - x, x) + 6)) - 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 7), where(x < 0.5, 1 - x, x) + 7)) + ((where(x < 0.5, -(-(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)) + (-((-((-((-((-((-(-(7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))))/(where(x < 0.5, 1 - x, x) + 8) + where(x < 0.5, -(-((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)))), -(1/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x)))/(where(x < 0.5, 1 - x, x)*where(x < 0.5, 1 - x, x))*(2*where(x < 0.5, -where(x < 0.5, 1 - x, x), where(x < 0.5, 1 - x, x))) - 1/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))/((where(x < 0.5, 1 - x, x) + 1)*(where(x < 0.5, 1 - x, x) + 1))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 1), where(x < 0.5, 1 - x, x) + 1)) - 1/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))/((where(x < 0.5, 1 - x, x) + 2)*(where(x < 0.5, 1 - x, x) + 2))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 2), where(x < 0.5, 1 - x, x) + 2)) - 1/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))/((where(x < 0.5, 1 - x, x) + 3)*(where(x < 0.5, 1 - x, x) + 3))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 3), where(x < 0.5, 1 - x, x) + 3)) - 1/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))/((where(x < 0.5, 1 - x, x) + 4)*(where(x < 0.5, 1 - x, x) + 4))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 4), where(x < 0.5, 1 - x, x) + 4)) - 1/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))/((where(x < 0.5, 1 - x, x) + 5)*(where(x < 0.5, 1 - x, x) + 5))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 5), where(x < 0.5, 1 - x, x) + 5)) - 1/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))/((where(x < 0.5, 1 - x, x) + 6)*(where(x < 0.5, 1 - x, x) + 6))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 6), where(x < 0.5, 1 - x, x) + 6)) - 1/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))/((where(x < 0.5, 1 - x, x) + 7)*(where(x < 0.5, 1 - x, x) + 7))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 7), where(x < 0.5, 1 - x, x) + 7)) + ((where(x < 0.5, -(-(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -(0.5/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)) + (-((-((-((-((-((-(-(7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))) - (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8))*(2*where(x < 0.5, -(where(x < 0.5, 1 - x, x) + 8), where(x < 0.5, 1 - x, x) + 8))))/(where(x < 0.5, 1 - x, x) + 8) + where(x < 0.5, -(-((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8)), -((1 + 0.5/(where(x < 0.5, 1 - x, x) + 8) + (1/6 - (1/30 - (1/42 - (1/30 - (5/66 - (691/2730 - 7/6/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/((where(x < 0.5, 1 - x, x) + 8)*(where(x < 0.5, 1 - x, x) + 8)))/(where(x < 0.5, 1 - x, x) + 8))/(where(x < 0.5, 1 - x, x) + 8))))
+func trigammaGradX[T num.Float](dy, x T) T {
+	t0 := x < 0.5
+	t1 := 3.141592653589793 * (x - num.Round(x))
+	t2 := num.Sin(t1)
+	t3 := 3.141592653589793 / t2
+	t4 := num.Where(t0, 1-x, x)
+	t5 := t4 * t4
+	t6 := t4 + 1
+	t7 := t6 * t6
+	t8 := t4 + 2
+	t9 := t8 * t8
+	t10 := t4 + 3
+	t11 := t10 * t10
+	t12 := t4 + 4
+	t13 := t12 * t12
+	t14 := t4 + 5
+	t15 := t14 * t14
+	t16 := t4 + 6
+	t17 := t16 * t16
+	t18 := t4 + 7
+	t19 := t18 * t18
+	t20 := t4 + 8
+	t21 := 0.5 / t20
+	t22 := -t21 / t20
+	t23 := t20 * t20
+	t24 := 1.1666666666666667 / t23
+	t25 := 2 * num.Where(t0, -t20, t20)
+	t26 := (0.2531135531135531 - t24) / t23
+	t27 := (0.07575757575757576 - t26) / t23
+	t28 := (0.03333333333333333 - t27) / t23
+	t29 := (0.023809523809523808 - t28) / t23
+	t30 := (0.03333333333333333 - t29) / t23
+	t31 := (0.16666666666666666 - t30) / t23
+	t32 := -((1 + t21 + t31) / t20) / t20
+	t33 := T(-(1/t5)/t5*(2*num.Where(t0, -t4, t4))) - T(1/t7/t7*(2*num.Where(t0, -t6, t6))) - T(1/t9/t9*(2*num.Where(t0, -t8, t8))) - T(1/t11/t11*(2*num.Where(t0, -t10, t10))) - T(1/t13/t13*(2*num.Where(t0, -t12, t12))) - T(1/t15/t15*(2*num.Where(t0, -t14, t14))) - T(1/t17/t17*(2*num.Where(t0, -t16, t16))) - T(1/t19/t19*(2*num.Where(t0, -t18, t18))) + ((num.Where(t0, -t22, t22)+(-((-((-((-((-((-(-t24/t23*t25/t23)-T(t26/t23*t25))/t23)-T(t27/t23*t25))/t23)-T(t28/t23*t25))/t23)-T(t29/t23*t25))/t23)-T(t30/t23*t25))/t23)-T(t31/t23*t25)))/t20 + num.Where(t0, -t32, t32))
+	return dy * num.Where(t0, T(2*(t3*(-t3/t2*(num.Cos(t1)*3.141592653589793))))-t33, t33)
 }
 
-func trigammaRightGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+func trigammaGradXLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
 	out, dy, x := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*T)(p[2]), n)
 	for i := range out {
-		out[i] = trigammaRightGradX(dy[i], x[i])
+		out[i] = trigammaGradX(dy[i], x[i])
 	}
 }
 
-// TrigammaRightGradX holds the loops of trigamma_right_grad_x, by variant and
-// compute dtype.
-var TrigammaRightGradX = vector.Code{
+// TrigammaGradX holds the loops of trigamma_grad_x, by variant and compute
+// dtype.
+var TrigammaGradX = vector.Code{
 	Loops: []*[ir.NumDTypes]vector.Func{
-		{ir.Float32: trigammaRightGradXLoop[float32], ir.Float64: trigammaRightGradXLoop[float64]},
+		{ir.Float32: trigammaGradXLoop[float32], ir.Float64: trigammaGradXLoop[float64]},
 	},
-	Vectors: trigammaRightGradXVectors,
+	Vectors: trigammaGradXVectors,
 }

@@ -155,91 +155,37 @@ func lgammaGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func lgammaGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func reflectedTrigammaGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func reflectedTrigammaGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
-
-//go:noescape
-func trigammaRightGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func trigammaGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

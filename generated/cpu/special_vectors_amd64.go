@@ -51,27 +51,12 @@ var lgammaGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: lgammaGradXFloat32AVX2, AVX512: lgammaGradXFloat32AVX512, Past: vector.Loops{AVX2: lgammaGradXFloat32PastAVX2, AVX512: lgammaGradXFloat32PastAVX512}},
 }
 
-var reflectedTrigammaVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaFloat32AVX2, AVX512: reflectedTrigammaFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaFloat32PastAVX2, AVX512: reflectedTrigammaFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaFloat64AVX2, AVX512: reflectedTrigammaFloat64AVX512},
+var trigammaVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: trigammaFloat32AVX2, AVX512: trigammaFloat32AVX512, Past: vector.Loops{AVX2: trigammaFloat32PastAVX2, AVX512: trigammaFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: trigammaFloat64AVX2, AVX512: trigammaFloat64AVX512},
 }
 
-var reflectedTrigammaGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradXFloat32AVX2, AVX512: reflectedTrigammaGradXFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradXFloat32PastAVX2, AVX512: reflectedTrigammaGradXFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradXFloat64AVX2, AVX512: reflectedTrigammaGradXFloat64AVX512},
-}
-
-var reflectedTrigammaGradYVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: reflectedTrigammaGradYFloat32AVX2, AVX512: reflectedTrigammaGradYFloat32AVX512, Past: vector.Loops{AVX2: reflectedTrigammaGradYFloat32PastAVX2, AVX512: reflectedTrigammaGradYFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: reflectedTrigammaGradYFloat64AVX2, AVX512: reflectedTrigammaGradYFloat64AVX512},
-}
-
-var trigammaRightVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: trigammaRightFloat32AVX2, AVX512: trigammaRightFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightFloat32PastAVX2, AVX512: trigammaRightFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: trigammaRightFloat64AVX2, AVX512: trigammaRightFloat64AVX512},
-}
-
-var trigammaRightGradXVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: trigammaRightGradXFloat32AVX2, AVX512: trigammaRightGradXFloat32AVX512, Past: vector.Loops{AVX2: trigammaRightGradXFloat32PastAVX2, AVX512: trigammaRightGradXFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: trigammaRightGradXFloat64AVX2, AVX512: trigammaRightGradXFloat64AVX512},
+var trigammaGradXVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: trigammaGradXFloat32AVX2, AVX512: trigammaGradXFloat32AVX512, Past: vector.Loops{AVX2: trigammaGradXFloat32PastAVX2, AVX512: trigammaGradXFloat32PastAVX512}},
+	{Variant: 0, DType: ir.Float64, AVX2: trigammaGradXFloat64AVX2, AVX512: trigammaGradXFloat64AVX512},
 }

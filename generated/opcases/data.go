@@ -200,6 +200,58 @@ var padConstantCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var padEdgesCase = optest.Operator{
+	Op:     ops.PadEdgesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PadEdges(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 2}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 1, 0, 3, 2, 1}), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2, 2, -2}), ir.IntValue(0)}},
+		{Shapes: [][]int{{5, 33}}, Attrs: []ir.Value{ir.IntsValue([]int{-3, 9}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var padEdgesGradCase = optest.Operator{
+	Op:     ops.PadEdgesGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PadEdgesGrad(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, int(a.Attrs[2].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var padEdgesPartsCase = optest.Operator{
+	Op:     ops.PadEdgesPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PadEdgesParts(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
 var padReflectCase = optest.Operator{
 	Op:     ops.PadReflectOp(),
 	Schema: "ops.yaml",
@@ -442,6 +494,22 @@ var trimmedCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, 2})}},
 		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2})}},
+	},
+	Grad: []bool{true},
+}
+
+var unpadAxisCase = optest.Operator{
+	Op:     ops.UnpadAxisOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.UnpadAxis(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(1), ir.IntValue(2), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(1), ir.IntValue(2), ir.IntValue(2)}},
 	},
 	Grad: []bool{true},
 }

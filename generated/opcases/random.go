@@ -317,6 +317,18 @@ var randintFoldedCase = optest.Operator{
 	Grad:     []bool{},
 }
 
+var randintWideCase = optest.Operator{
+	Op:     ops.RandintWideOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RandintWide(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
 var randnCase = optest.Operator{
 	Op:     ops.RandnOp(),
 	Schema: "ops.yaml",

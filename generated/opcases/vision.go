@@ -9,6 +9,22 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var addedRowsCase = optest.Operator{
+	Op:     ops.AddedRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.AddedRows(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      64,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5, 3}, {1, 5, 2}, {1, 5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5, 1}, {2, 5, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
+	},
+	Grad: []bool{true, false, true},
+}
+
 var batchedNMSCase = optest.Operator{
 	Op:     ops.BatchedNMSOp(),
 	Schema: "ops.yaml",
@@ -300,6 +316,18 @@ var mostPlacesCase = optest.Operator{
 	Grad: []bool{false},
 }
 
+var nearestRowsCase = optest.Operator{
+	Op:     ops.NearestRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NearestRows(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float(), a.Attrs[6].Scalar.Float(), a.Attrs[7].Scalar.Float(), int(a.Attrs[8].Int), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
 var nmsCase = optest.Operator{
 	Op:     ops.NMSOp(),
 	Schema: "ops.yaml",
@@ -429,6 +457,34 @@ var rowsAtCase = optest.Operator{
 	Grad: []bool{true, false},
 }
 
+var rowsOutsideCase = optest.Operator{
+	Op:     ops.RowsOutsideOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RowsOutside(a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float(), a.Attrs[6].Scalar.Float(), a.Attrs[7].Scalar.Float(), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Grad:     []bool{},
+}
+
+var sharedRowsGradCase = optest.Operator{
+	Op:     ops.SharedRowsGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SharedRowsGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      64,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5, 3}, {1, 5, 2}, {1, 5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 70, 1}, {1, 70, 3}, {1, 70, 3}}, Attrs: []ir.Value{ir.IntValue(40)}, Values: []string{"", "index(40)", ""}},
+	},
+	Grad: []bool{true, false, true},
+}
+
 var suppressedCase = optest.Operator{
 	Op:     ops.SuppressedOp(),
 	Schema: "ops.yaml",
@@ -459,64 +515,41 @@ var suppressedPartsCase = optest.Operator{
 	Grad: []bool{false},
 }
 
-var weightedRowsCase = optest.Operator{
-	Op:     ops.WeightedRowsOp(),
+var tapRowsCase = optest.Operator{
+	Op:     ops.TapRowsOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WeightedRows(a.In[0], a.In[1], a.In[2])}
+		return []*core.Tensor{ops.TapRows(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float(), a.Attrs[6].Scalar.Float(), a.Attrs[7].Scalar.Float(), a.Attrs[8].Scalar.Float(), a.Attrs[9].Scalar.Float(), a.Attrs[10].Int != 0, a.Place)}
 	},
-	Domain: [2]float64{-2, 2},
-	ULP:    64,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 4, 3}, {1, 5, 2}, {1, 5, 2}}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 4, 1}, {2, 5, 3}, {2, 5, 3}}, Values: []string{"", "index(4)", ""}},
-	},
-	Grad: []bool{true, false, true},
-}
-
-var weightedRowsGradCase = optest.Operator{
-	Op:     ops.WeightedRowsGradOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WeightedRowsGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
-	},
-	Defaults: []ir.Value{ir.IntValue(0)},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.BoolValue(false)},
 	Domain:   [2]float64{-2, 2},
-	ULP:      64,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 5, 3}, {1, 5, 2}, {1, 5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 5, 1}, {2, 5, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
-	},
-	Grad: []bool{true, false, true},
+	ULP:      2,
+	Grad:     []bool{},
 }
 
-var weightedRowsGradPartsCase = optest.Operator{
-	Op:     ops.WeightedRowsGradPartsOp(),
+var tapSharesCase = optest.Operator{
+	Op:     ops.TapSharesOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WeightedRowsGradParts(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+		return []*core.Tensor{ops.TapShares(a.In[0], a.In[1])}
 	},
-	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain: [2]float64{0.5, 2},
+	ULP:    2,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(4)}, Want: []ir.Scalar{ir.FloatScalar(0.75)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(3)}},
+	},
+	Grad: []bool{false, false},
+}
+
+var tapWeightsCase = optest.Operator{
+	Op:     ops.TapWeightsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.TapWeights(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float(), a.Attrs[5].Scalar.Float(), a.Attrs[6].Scalar.Float(), a.Attrs[7].Scalar.Float(), a.Attrs[8].Scalar.Float(), a.Attrs[9].Scalar.Float(), a.Attrs[10].Int != 0, a.Attrs[11].Scalar.Float(), a.Attrs[12].Int != 0, a.Attrs[13].Scalar.Float(), a.Place)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.FloatValue(0), ir.BoolValue(false), ir.FloatValue(0), ir.BoolValue(false), ir.FloatValue(0)},
 	Domain:   [2]float64{-2, 2},
-	ULP:      64,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 5, 3}, {1, 5, 2}, {1, 5, 2}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 5, 1}, {2, 5, 3}, {2, 5, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"", "index(4)", ""}},
-	},
-	Grad: []bool{true, false, true},
-}
-
-var weightedRowsProductsCase = optest.Operator{
-	Op:     ops.WeightedRowsProductsOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WeightedRowsProducts(a.In[0], a.In[1], a.In[2])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    64,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 5, 3}, {2, 4, 3}, {1, 5, 2}}, Values: []string{"", "", "index(4)"}},
-		{Shapes: [][]int{{2, 5, 1}, {2, 4, 1}, {2, 5, 3}}, Values: []string{"", "", "index(4)"}},
-	},
-	Grad: []bool{true, true, false},
+	ULP:      2,
+	Grad:     []bool{},
 }

@@ -324,16 +324,12 @@ func padCompose(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core
 	case ModeConstant:
 		return PadConstant(x, padding, value)
 	case ModeReflect:
-		p := shapes.PadPairs(padding, 3)
-		return PadReflect(PadReflect(PadReflect(WithPadding(x, padding, 3, 1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadEdges(WithPadding(x, padding, 3, 1), padding, 0)
 	case ModeReplicate:
-		p := shapes.PadPairs(padding, 3)
-		return PadReplicate(PadReplicate(PadReplicate(WithPadding(x, padding, 3, -1), -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadEdges(WithPadding(x, padding, 3, -1), padding, 1)
 	case ModeCircular:
 		more := shapes.PositivePart(padding)
-		p := shapes.PadPairs(more, 3)
-		rest := WithPadding(Trimmed(x, padding), more, 3, 0)
-		return PadCircular(PadCircular(PadCircular(rest, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+		return PadEdges(WithPadding(Trimmed(x, padding), more, 3, 0), more, 2)
 	}
 	return core.Fail(&padOp, fmt.Errorf("unknown mode %d", mode))
 }
@@ -426,6 +422,141 @@ func padConstantBackward(grad *core.Grad) {
 	grad.Set(0, PadConstant(dy, shapes.NegInts(padding), ir.IntScalar(0)))
 }
 
+var padEdgesOp = ir.Op{
+	Name:    "pad_edges",
+	Doc:     "surrounds at most three axes of x with elements of its own.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PadEdges}}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
+}
+
+// PadEdgesOp returns the descriptor of pad_edges, which must not be changed.
+func PadEdgesOp() *ir.Op {
+	return &padEdgesOp
+}
+
+// PadEdges surrounds at most three axes of x with elements of its own.
+func PadEdges(x *core.Tensor, padding []int, how int) *core.Tensor {
+	if core.InParts(&padEdgesOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.PadShape(x.Shape(), padding))
+	}) {
+		return PadEdgesParts(x, padding, how)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &padEdgesOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(padding), ir.IntValue(how)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.PadShape(x.Shape(), padding))
+		},
+		Backward: padEdgesBackward,
+	})
+}
+
+// padEdgesBackward is the gradient of pad_edges.
+func padEdgesBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	padding := grad.Attr(0).Ints
+	how := int(grad.Attr(1).Int)
+	grad.Set(0, PadEdgesGrad(dy, grad.InShape(0), padding, how))
+}
+
+var padEdgesGradOp = ir.Op{
+	Name:    "pad_edges_grad",
+	Doc:     "returns the gradient of pad_edges with respect to x, which has so many elements, from the gradient g of its result.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// PadEdgesGradOp returns the descriptor of pad_edges_grad, which must not be
+// changed.
+func PadEdgesGradOp() *ir.Op {
+	return &padEdgesGradOp
+}
+
+// PadEdgesGrad returns the gradient of pad_edges with respect to x, which has
+// so many elements, from the gradient g of its result.
+func PadEdgesGrad(g *core.Tensor, shape, padding []int, how int) *core.Tensor {
+	in := []*core.Tensor{g}
+	if t := core.Refused(&padEdgesGradOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&padEdgesGradOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(PadEdgesGrad(core.Wide(g), shape, padding, how), to)
+		})
+		core.Composed(&padEdgesGradOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return padEdgesGradCompose(g, shape, padding, how)
+	})
+	core.Composed(&padEdgesGradOp, in, out)
+	return out
+}
+
+func padEdgesGradCompose(g *core.Tensor, shape, padding []int, how int) *core.Tensor {
+	p := shapes.PadPairs(padding, 3)
+	n := shapes.JoinInts(shapes.OnesInts(3), shape)
+	return UnpadAxis(UnpadAxis(UnpadAxis(g, -3, n[len(n)-3], p[4], p[5], how), -2, n[len(n)-2], p[2], p[3], how), -1, n[len(n)-1], p[0], p[1], how)
+}
+
+var padEdgesPartsOp = ir.Op{
+	Name:    "pad_edges_parts",
+	Doc:     "is pad_edges axis by axis.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// PadEdgesPartsOp returns the descriptor of pad_edges_parts, which must not
+// be changed.
+func PadEdgesPartsOp() *ir.Op {
+	return &padEdgesPartsOp
+}
+
+// PadEdgesParts is pad_edges axis by axis.
+func PadEdgesParts(x *core.Tensor, padding []int, how int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&padEdgesPartsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return padEdgesPartsCompose(x, padding, how)
+	})
+	core.Composed(&padEdgesPartsOp, in, out)
+	return out
+}
+
+func padEdgesPartsCompose(x *core.Tensor, padding []int, how int) *core.Tensor {
+	p := shapes.PadPairs(padding, 3)
+	if how == 0 {
+		return PadReflect(PadReflect(PadReflect(x, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+	}
+	if how == 1 {
+		return PadReplicate(PadReplicate(PadReplicate(x, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+	}
+	return PadCircular(PadCircular(PadCircular(x, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
+}
+
 var padReflectOp = ir.Op{
 	Name:    "pad_reflect",
 	Doc:     "surrounds one axis of x with mirrored elements.",
@@ -504,131 +635,4 @@ func padReplicateCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
 	}
 	at := ReplicateIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
-}
-
-var reflectIndexOp = ir.Op{
-	Name:    "reflect_index",
-	Doc:     "returns the positions that reflect padding of n elements reads.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.SetOf(ir.Int64),
-	Promote: ir.PromoteFixed,
-	Fixed:   ir.Int64,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"abs(n - 1 - abs(n - 1 - abs(index - before)))"}, Indexed: true},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectIndex}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "reflect_index"}}},
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// ReflectIndexOp returns the descriptor of reflect_index, which must not be
-// changed.
-func ReflectIndexOp() *ir.Op {
-	return &reflectIndexOp
-}
-
-// ReflectIndex returns the positions that reflect padding of n elements
-// reads.
-func ReflectIndex(shape []int, n, before int, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &reflectIndexOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(before)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var repeatOp = ir.Op{
-	Name:    "repeat",
-	Doc:     "returns x repeated reps times along each axis; there must be at least as many numbers as axes; more of them add leading axes.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "reps", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// RepeatOp returns the descriptor of repeat, which must not be changed.
-func RepeatOp() *ir.Op {
-	return &repeatOp
-}
-
-// Repeat returns x repeated reps times along each axis; there must be at
-// least as many numbers as axes; more of them add leading axes. The result is
-// a copy.
-func Repeat(x *core.Tensor, reps []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&repeatOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return repeatCompose(x, reps)
-	})
-	core.Composed(&repeatOp, in, out)
-	return out
-}
-
-func repeatCompose(x *core.Tensor, reps []int) *core.Tensor {
-	mid := Reshape(WithMostAxes(x, len(reps)), shapes.RepeatFrom(x.Shape(), reps))
-	return Reshape(Expand(mid, shapes.RepeatTo(x.Shape(), reps)), shapes.RepeatShape(x.Shape(), reps))
-}
-
-// RepeatOut is Repeat with the result written to dst, which has its shape and
-// device.
-func RepeatOut(dst, x *core.Tensor, reps []int) error {
-	return core.CopyOut(dst, &repeatOp, Repeat(x, reps))
-}
-
-var repeatInterleaveOp = ir.Op{
-	Name:    "repeat_interleave",
-	Doc:     "returns x with each element along dim repeated n times, next to each other.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
-}
-
-// RepeatInterleaveOp returns the descriptor of repeat_interleave, which must
-// not be changed.
-func RepeatInterleaveOp() *ir.Op {
-	return &repeatInterleaveOp
-}
-
-// RepeatInterleave returns x with each element along dim repeated n times,
-// next to each other.
-func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
-	if err := repeatInterleaveOp.Accepts(ir.IntValue(n), ir.IntValue(dim)); err != nil {
-		return core.Refuse(&repeatInterleaveOp, err, []*core.Tensor{x}...)
-	}
-	in := []*core.Tensor{x}
-	if t := core.Refused(&repeatInterleaveOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return repeatInterleaveCompose(x, n, dim)
-	})
-	core.Composed(&repeatInterleaveOp, in, out)
-	return out
-}
-
-func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
-	axis := shapes.NormDim(len(x.Shape()), dim)
-	wide := Unsqueeze(WithAxes(x, 1), axis+1)
-	return Flatten(Expand(wide, shapes.WithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
-}
-
-// RepeatInterleaveOut is RepeatInterleave with the result written to dst,
-// which has its shape and device.
-func RepeatInterleaveOut(dst, x *core.Tensor, n, dim int) error {
-	return core.CopyOut(dst, &repeatInterleaveOp, RepeatInterleave(x, n, dim))
 }

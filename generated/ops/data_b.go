@@ -11,6 +11,133 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var reflectIndexOp = ir.Op{
+	Name:    "reflect_index",
+	Doc:     "returns the positions that reflect padding of n elements reads.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"abs(n - 1 - abs(n - 1 - abs(index - before)))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ReflectIndex}, {For: "cuda", Of: &code.Kernels{Module: "data", Symbol: "reflect_index"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// ReflectIndexOp returns the descriptor of reflect_index, which must not be
+// changed.
+func ReflectIndexOp() *ir.Op {
+	return &reflectIndexOp
+}
+
+// ReflectIndex returns the positions that reflect padding of n elements
+// reads.
+func ReflectIndex(shape []int, n, before int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &reflectIndexOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(before)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var repeatOp = ir.Op{
+	Name:    "repeat",
+	Doc:     "returns x repeated reps times along each axis; there must be at least as many numbers as axes; more of them add leading axes.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "reps", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// RepeatOp returns the descriptor of repeat, which must not be changed.
+func RepeatOp() *ir.Op {
+	return &repeatOp
+}
+
+// Repeat returns x repeated reps times along each axis; there must be at
+// least as many numbers as axes; more of them add leading axes. The result is
+// a copy.
+func Repeat(x *core.Tensor, reps []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&repeatOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return repeatCompose(x, reps)
+	})
+	core.Composed(&repeatOp, in, out)
+	return out
+}
+
+func repeatCompose(x *core.Tensor, reps []int) *core.Tensor {
+	mid := Reshape(WithMostAxes(x, len(reps)), shapes.RepeatFrom(x.Shape(), reps))
+	return Reshape(Expand(mid, shapes.RepeatTo(x.Shape(), reps)), shapes.RepeatShape(x.Shape(), reps))
+}
+
+// RepeatOut is Repeat with the result written to dst, which has its shape and
+// device.
+func RepeatOut(dst, x *core.Tensor, reps []int) error {
+	return core.CopyOut(dst, &repeatOp, Repeat(x, reps))
+}
+
+var repeatInterleaveOp = ir.Op{
+	Name:    "repeat_interleave",
+	Doc:     "returns x with each element along dim repeated n times, next to each other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast}}},
+}
+
+// RepeatInterleaveOp returns the descriptor of repeat_interleave, which must
+// not be changed.
+func RepeatInterleaveOp() *ir.Op {
+	return &repeatInterleaveOp
+}
+
+// RepeatInterleave returns x with each element along dim repeated n times,
+// next to each other.
+func RepeatInterleave(x *core.Tensor, n, dim int) *core.Tensor {
+	if err := repeatInterleaveOp.Accepts(ir.IntValue(n), ir.IntValue(dim)); err != nil {
+		return core.Refuse(&repeatInterleaveOp, err, []*core.Tensor{x}...)
+	}
+	in := []*core.Tensor{x}
+	if t := core.Refused(&repeatInterleaveOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return repeatInterleaveCompose(x, n, dim)
+	})
+	core.Composed(&repeatInterleaveOp, in, out)
+	return out
+}
+
+func repeatInterleaveCompose(x *core.Tensor, n, dim int) *core.Tensor {
+	axis := shapes.NormDim(len(x.Shape()), dim)
+	wide := Unsqueeze(WithAxes(x, 1), axis+1)
+	return Flatten(Expand(wide, shapes.WithSize(core.Look(wide).Shape(), axis+1, n)), axis, axis+1)
+}
+
+// RepeatInterleaveOut is RepeatInterleave with the result written to dst,
+// which has its shape and device.
+func RepeatInterleaveOut(dst, x *core.Tensor, n, dim int) error {
+	return core.CopyOut(dst, &repeatInterleaveOp, RepeatInterleave(x, n, dim))
+}
+
 var repeatInterleaveByOp = ir.Op{
 	Name:    "repeat_interleave_by",
 	Doc:     "returns x with element i along dim repeated as often as element i of the int32 or int64 tensor repeats says; a single element of repeats stands for all.",
@@ -326,6 +453,54 @@ func trimmedCompose(x *core.Tensor, padding []int) *core.Tensor {
 		return x
 	}
 	return PadConstant(x, less, ir.IntScalar(0))
+}
+
+var unpadAxisOp = ir.Op{
+	Name:    "unpad_axis",
+	Doc:     "returns g with what an axis of n elements was surrounded with added to where it came from.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// UnpadAxisOp returns the descriptor of unpad_axis, which must not be
+// changed.
+func UnpadAxisOp() *ir.Op {
+	return &unpadAxisOp
+}
+
+// UnpadAxis returns g with what an axis of n elements was surrounded with
+// added to where it came from.
+func UnpadAxis(g *core.Tensor, dim, n, before, after, how int) *core.Tensor {
+	in := []*core.Tensor{g}
+	if t := core.Refused(&unpadAxisOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return unpadAxisCompose(g, dim, n, before, after, how)
+	})
+	core.Composed(&unpadAxisOp, in, out)
+	return out
+}
+
+func unpadAxisCompose(g *core.Tensor, dim, n, before, after, how int) *core.Tensor {
+	if before == 0 && after == 0 {
+		return g
+	}
+	all := []int{n + before + after}
+	to := Zeros(shapes.WithSize(g.Shape(), dim, n), core.PlacementLike(g))
+	if how == 0 {
+		return IndexAdd(to, dim, ReflectIndex(all, n, before, core.PlacementLike(g)), g)
+	}
+	if how == 1 {
+		return IndexAdd(to, dim, ReplicateIndex(all, n, before, core.PlacementLike(g)), g)
+	}
+	return IndexAdd(to, dim, CircularIndex(all, n, before, core.PlacementLike(g)), g)
 }
 
 var withMostAxesOp = ir.Op{

@@ -44,7 +44,10 @@ func Randint(shape []int, low, high int, seed, offset int64, place *core.Placeme
 }
 
 func randintCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return InRange(RandintElements(shape, low, high, seed, offset, place), "high - low", float64(high-low), 1, 9.3e+18)
+	if float64(high)-float64(low) >= 9.2e+18 {
+		return RandintWide(shape, low, high, seed, offset, place)
+	}
+	return RandintElements(shape, low, high, seed, offset, place)
 }
 
 var randintElementsOp = ir.Op{
@@ -119,6 +122,42 @@ func RandintFolded(shape []int, low, high int, seed, offset int64, place *core.P
 
 func randintFoldedCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
 	return FoldWhole(RandomWhole(shape, seed, offset, place), low, high)
+}
+
+var randintWideOp = ir.Op{
+	Name:    "randint_wide",
+	Doc:     "is randint_elements of limits that may lie farther apart than int64 holds.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Int64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"low + where(high - low > 0, remainder(random_bits(seed, offset), high - low), where(random_bits(seed, offset) < 0 && random_bits(seed, offset) >= high - low, random_bits(seed, offset) - (high - low), random_bits(seed, offset)))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RandintWide}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "randint_wide"}}},
+	Tags: ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+}
+
+// RandintWideOp returns the descriptor of randint_wide, which must not be
+// changed.
+func RandintWideOp() *ir.Op {
+	return &randintWideOp
+}
+
+// RandintWide is randint_elements of limits that may lie farther apart than
+// int64 holds.
+func RandintWide(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &randintWideOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
 }
 
 var randnOp = ir.Op{

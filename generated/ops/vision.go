@@ -11,6 +11,78 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var addedRowsOp = ir.Op{
+	Name:    "added_rows",
+	Doc:     "is weighted_rows_grad by adding products to where index says.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// AddedRowsOp returns the descriptor of added_rows, which must not be
+// changed.
+func AddedRowsOp() *ir.Op {
+	return &addedRowsOp
+}
+
+// AddedRows is weighted_rows_grad by adding products to where index says.
+func AddedRows(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	in := []*core.Tensor{g, index, weight}
+	if t := core.Refused(&addedRowsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&addedRowsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(AddedRows(core.Wide(g), index, core.Wide(weight), rows), to)
+		})
+		core.Composed(&addedRowsOp, in, out)
+		return out
+	}
+	results := core.Custom(core.Apply{
+		Op:       &addedRowsOp,
+		In:       []*core.Tensor{g, index, weight},
+		Attrs:    []ir.Value{ir.IntValue(rows)},
+		Backward: addedRowsBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return addedRowsCompose(g, index, weight, rows)
+		})}
+	})
+	return results[0]
+}
+
+func addedRowsCompose(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	by := Unsqueeze(weight, -1)
+	each := Where(Eq(by, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)), Mul(Unsqueeze(g, 2), by))
+	if shapes.Size(index.Shape(), 0) == 1 {
+		flat := Reshape(each, []int{shapes.Size(g.Shape(), 0), ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
+		return IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)}), 1, Reshape(index, []int{ir.NumElements(index.Shape())}), flat)
+	}
+	all := Reshape(each, []int{ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
+	sums := IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0) * rows, shapes.Size(g.Shape(), 2)}), 0, FlatRows(index, rows), all)
+	return Reshape(sums, []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)})
+}
+
+// addedRowsBackward is the gradient of added_rows.
+func addedRowsBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	if grad.Needs(0) {
+		weight := grad.In(2)
+		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
+	}
+}
+
 var batchedNMSOp = ir.Op{
 	Name:    "batched_nms",
 	Doc:     "returns nms where boxes of different classes, numbers from 0 on, keep each other: they are moved apart first.",
@@ -609,7 +681,7 @@ func Interpolate(x *core.Tensor, size []int, resizeMode ResizeMode, alignCorners
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Interpolate(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand}, x, size, resizeMode, alignCorners, antialias)
+		return composite.Interpolate(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand, Sum: Sum, TapRows: TapRows, TapWeights: TapWeights, TapShares: TapShares, NearestRows: NearestRows, RowsOutside: RowsOutside}, x, size, resizeMode, alignCorners, antialias)
 	})
 	core.Composed(&interpolateOp, in, out)
 	return out
@@ -619,50 +691,4 @@ func Interpolate(x *core.Tensor, size []int, resizeMode ResizeMode, alignCorners
 // shape and device.
 func InterpolateOut(dst, x *core.Tensor, size []int, resizeMode ResizeMode, alignCorners, antialias bool) error {
 	return core.CopyOut(dst, &interpolateOp, Interpolate(x, size, resizeMode, alignCorners, antialias))
-}
-
-var linearTapsOp = ir.Op{
-	Name:    "linear_taps",
-	Doc:     "returns the two elements of n around each place, along a new last axis, and the weights of a linear interpolation, zero outside.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "places"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "index", DType: ir.Int64}, {Name: "weight"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// LinearTapsOp returns the descriptor of linear_taps, which must not be
-// changed.
-func LinearTapsOp() *ir.Op {
-	return &linearTapsOp
-}
-
-// LinearTaps returns the two elements of n around each place, along a new
-// last axis, and the weights of a linear interpolation, zero outside.
-func LinearTaps(places *core.Tensor, n int) (index, weight *core.Tensor) {
-	in := []*core.Tensor{places}
-	if t := core.Refused(&linearTapsOp, in...); t != nil {
-		return t, t
-	}
-	if to, narrow := core.Narrow(&linearTapsOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(LinearTaps(core.Wide(places), n)), to)
-		})
-		core.Composed(&linearTapsOp, in, outs...)
-		return outs[0], outs[1]
-	}
-	index, weight = linearTapsCompose(places, n)
-	core.Composed(&linearTapsOp, in, index, weight)
-	return index, weight
-}
-
-func linearTapsCompose(places *core.Tensor, n int) (*core.Tensor, *core.Tensor) {
-	low := Floor(places)
-	part := Sub(places, low)
-	both := Stack([]*core.Tensor{low, Add(low, core.ScalarTensor(ir.IntScalar(1)))}, -1)
-	inside := LogicalAnd(Ge(both, core.ScalarTensor(ir.IntScalar(0))), Le(both, core.ScalarTensor(ir.IntScalar(int64(n-1)))))
-	return ToType(Where(inside, both, core.ScalarTensor(ir.IntScalar(0))), ir.Int64), Where(inside, Stack([]*core.Tensor{Sub(core.ScalarTensor(ir.IntScalar(1)), part), part}, -1), core.ScalarTensor(ir.IntScalar(0)))
 }

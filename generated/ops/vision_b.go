@@ -6,11 +6,58 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
+	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var linearTapsOp = ir.Op{
+	Name:    "linear_taps",
+	Doc:     "returns the two elements of n around each place, along a new last axis, and the weights of a linear interpolation, zero outside.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "places"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "index", DType: ir.Int64}, {Name: "weight"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LinearTapsOp returns the descriptor of linear_taps, which must not be
+// changed.
+func LinearTapsOp() *ir.Op {
+	return &linearTapsOp
+}
+
+// LinearTaps returns the two elements of n around each place, along a new
+// last axis, and the weights of a linear interpolation, zero outside.
+func LinearTaps(places *core.Tensor, n int) (index, weight *core.Tensor) {
+	in := []*core.Tensor{places}
+	if t := core.Refused(&linearTapsOp, in...); t != nil {
+		return t, t
+	}
+	if to, narrow := core.Narrow(&linearTapsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(LinearTaps(core.Wide(places), n)), to)
+		})
+		core.Composed(&linearTapsOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	index, weight = linearTapsCompose(places, n)
+	core.Composed(&linearTapsOp, in, index, weight)
+	return index, weight
+}
+
+func linearTapsCompose(places *core.Tensor, n int) (*core.Tensor, *core.Tensor) {
+	low := Floor(places)
+	part := Sub(places, low)
+	both := Stack([]*core.Tensor{low, Add(low, core.ScalarTensor(ir.IntScalar(1)))}, -1)
+	inside := LogicalAnd(Ge(both, core.ScalarTensor(ir.IntScalar(0))), Le(both, core.ScalarTensor(ir.IntScalar(int64(n-1)))))
+	return ToType(Where(inside, both, core.ScalarTensor(ir.IntScalar(0))), ir.Int64), Where(inside, Stack([]*core.Tensor{Sub(core.ScalarTensor(ir.IntScalar(1)), part), part}, -1), core.ScalarTensor(ir.IntScalar(0)))
+}
 
 var maskedWeightsOp = ir.Op{
 	Name:    "masked_weights",
@@ -89,6 +136,42 @@ func MostPlaces(step *core.Tensor) *core.Tensor {
 func mostPlacesCompose(step *core.Tensor) *core.Tensor {
 	most := ToType(Max(Ceil(step), nil, false), ir.Float64)
 	return ToType(ClampMin(Where(Lt(most, number(1e+09)), most, number(1e+09)), core.ScalarTensor(ir.IntScalar(1))), ir.Int64)
+}
+
+var nearestRowsOp = ir.Op{
+	Name:    "nearest_rows",
+	Doc:     "returns the places that elements of a resampled axis of n elements are nearest to.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "from", Kind: ir.AttrFloat}, {Name: "shift", Kind: ir.AttrFloat}, {Name: "a", Kind: ir.AttrFloat}, {Name: "b", Kind: ir.AttrFloat}, {Name: "c", Kind: ir.AttrFloat}, {Name: "back", Kind: ir.AttrFloat}, {Name: "rounding", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Float64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Float64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"int(where(isnan(from + (cast(index) + shift)*a*b/c - back), 0, min(max(where(rounding == 0, ceil(from + (cast(index) + shift)*a*b/c - back - 0.5), where(rounding == 1, floor(from + (cast(index) + shift)*a*b/c - back + 0.5), where(rounding == 2, floor(from + (cast(index) + shift)*a*b/c - back), ceil(from + (cast(index) + shift)*a*b/c - back)))), 0), cast(n - 1))))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NearestRows}, {For: "cuda", Of: &code.Kernels{Module: "vision", Symbol: "nearest_rows"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// NearestRowsOp returns the descriptor of nearest_rows, which must not be
+// changed.
+func NearestRowsOp() *ir.Op {
+	return &nearestRowsOp
+}
+
+// NearestRows returns the places that elements of a resampled axis of n
+// elements are nearest to.
+func NearestRows(shape []int, n int, from, shift, a, b, c, back float64, rounding int, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &nearestRowsOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(from), ir.FloatValue(shift), ir.FloatValue(a), ir.FloatValue(b), ir.FloatValue(c), ir.FloatValue(back), ir.IntValue(rounding)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
 }
 
 var nmsOp = ir.Op{
@@ -221,7 +304,7 @@ func Resample(x *core.Tensor, dim, size int, resizeMode ResizeMode, coordinates 
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.Resample(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand}, x, dim, size, resizeMode, coordinates, rounding, scaleFactor, antialias, excludeOutside, cubic, cropStart, cropEnd, extrapolation)
+		return composite.Resample(composite.Resampling{WeightedRows: WeightedRows, IndexSelect: IndexSelect, Where: Where, Reshape: Reshape, ToType: ToType, Clone: Clone, Expand: Expand, Sum: Sum, TapRows: TapRows, TapWeights: TapWeights, TapShares: TapShares, NearestRows: NearestRows, RowsOutside: RowsOutside}, x, dim, size, resizeMode, coordinates, rounding, scaleFactor, antialias, excludeOutside, cubic, cropStart, cropEnd, extrapolation)
 	})
 	core.Composed(&resampleOp, in, out)
 	return out
@@ -424,6 +507,96 @@ func rowsAtCompose(x, index *core.Tensor) *core.Tensor {
 	return Reshape(IndexSelect(all, 0, FlatRows(index, shapes.Size(x.Shape(), 1))), to)
 }
 
+var rowsOutsideOp = ir.Op{
+	Name:    "rows_outside",
+	Doc:     "returns which elements of a resampled axis lie outside its n elements.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "from", Kind: ir.AttrFloat}, {Name: "shift", Kind: ir.AttrFloat}, {Name: "a", Kind: ir.AttrFloat}, {Name: "b", Kind: ir.AttrFloat}, {Name: "c", Kind: ir.AttrFloat}, {Name: "back", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
+	DTypes:  ir.SetOf(ir.Float64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Float64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"!(from + (cast(index) + shift)*a*b/c - back >= 0 && from + (cast(index) + shift)*a*b/c - back <= cast(n - 1))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RowsOutside}, {For: "cuda", Of: &code.Kernels{Module: "vision", Symbol: "rows_outside"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// RowsOutsideOp returns the descriptor of rows_outside, which must not be
+// changed.
+func RowsOutsideOp() *ir.Op {
+	return &rowsOutsideOp
+}
+
+// RowsOutside returns which elements of a resampled axis lie outside its n
+// elements.
+func RowsOutside(shape []int, n int, from, shift, a, b, c, back float64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &rowsOutsideOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(from), ir.FloatValue(shift), ir.FloatValue(a), ir.FloatValue(b), ir.FloatValue(c), ir.FloatValue(back)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var sharedRowsGradOp = ir.Op{
+	Name:    "shared_rows_grad",
+	Doc:     "is weighted_rows_grad where a batch shares index and weight.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SharedRowsGrad}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// SharedRowsGradOp returns the descriptor of shared_rows_grad, which must not
+// be changed.
+func SharedRowsGradOp() *ir.Op {
+	return &sharedRowsGradOp
+}
+
+// SharedRowsGrad is weighted_rows_grad where a batch shares index and weight.
+func SharedRowsGrad(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	if core.InParts(&sharedRowsGradOp, nil, g, index, weight) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
+	}) {
+		return AddedRows(g, index, weight, rows)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &sharedRowsGradOp,
+		In:    []*core.Tensor{g, index, weight},
+		Attrs: []ir.Value{ir.IntValue(rows)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
+		},
+		Backward: sharedRowsGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	})
+}
+
+// sharedRowsGradBackward is the gradient of shared_rows_grad.
+func sharedRowsGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	if grad.Needs(0) {
+		weight := grad.In(2)
+		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
+	}
+}
+
 var suppressedOp = ir.Op{
 	Name:    "suppressed",
 	Doc:     "returns which boxes stay, as those that share with none before them that stays more than limit of the area of both.",
@@ -503,179 +676,4 @@ func SuppressedParts(boxes *core.Tensor, limit float64) *core.Tensor {
 	})
 	core.Composed(&suppressedPartsOp, in, out)
 	return out
-}
-
-var weightedRowsOp = ir.Op{
-	Name:    "weighted_rows",
-	Doc:     "returns sums of rows of x [batch, rows, width]: row p of the result is the sum over k of the rows that index [1 or batch, points, k] names, times weight of its shape.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRows)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.WeightedRows}}},
-	Tags:    ir.TagHidden,
-}
-
-// WeightedRowsOp returns the descriptor of weighted_rows, which must not be
-// changed.
-func WeightedRowsOp() *ir.Op {
-	return &weightedRowsOp
-}
-
-// WeightedRows returns sums of rows of x [batch, rows, width]: row p of the
-// result is the sum over k of the rows that index [1 or batch, points, k]
-// names, times weight of its shape.
-func WeightedRows(x, index, weight *core.Tensor) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op: &weightedRowsOp,
-		In: []*core.Tensor{x, index, weight},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.WeightedRowsShape(x.Shape(), index.Shape(), weight.Shape()))
-		},
-		Backward: weightedRowsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
-}
-
-// weightedRowsBackward is the gradient of weighted_rows.
-func weightedRowsBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	if grad.Needs(0) {
-		weight := grad.In(2)
-		grad.Set(0, fit(grad, 0, WeightedRowsGrad(dy, index, weight, shapes.Size(grad.InShape(0), 1))))
-	}
-	if grad.Needs(2) {
-		x := grad.In(0)
-		grad.Set(2, fit(grad, 2, WeightedRowsProducts(dy, x, index)))
-	}
-}
-
-var weightedRowsGradOp = ir.Op{
-	Name:    "weighted_rows_grad",
-	Doc:     "returns the gradient of weighted_rows with respect to x, which has so many rows, from the gradient g of its result.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRowsGrad)}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// WeightedRowsGradOp returns the descriptor of weighted_rows_grad, which must
-// not be changed.
-func WeightedRowsGradOp() *ir.Op {
-	return &weightedRowsGradOp
-}
-
-// WeightedRowsGrad returns the gradient of weighted_rows with respect to x,
-// which has so many rows, from the gradient g of its result.
-func WeightedRowsGrad(g, index, weight *core.Tensor, rows int) *core.Tensor {
-	if core.InParts(&weightedRowsGradOp, nil, g, index, weight) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
-	}) {
-		return WeightedRowsGradParts(g, index, weight, rows)
-	}
-	return core.KernelOne(core.Apply{
-		Op:    &weightedRowsGradOp,
-		In:    []*core.Tensor{g, index, weight},
-		Attrs: []ir.Value{ir.IntValue(rows)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
-		},
-		Backward: weightedRowsGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	})
-}
-
-// weightedRowsGradBackward is the gradient of weighted_rows_grad.
-func weightedRowsGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	if grad.Needs(0) {
-		weight := grad.In(2)
-		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
-	}
-}
-
-var weightedRowsGradPartsOp = ir.Op{
-	Name:    "weighted_rows_grad_parts",
-	Doc:     "is weighted_rows_grad as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// WeightedRowsGradPartsOp returns the descriptor of weighted_rows_grad_parts,
-// which must not be changed.
-func WeightedRowsGradPartsOp() *ir.Op {
-	return &weightedRowsGradPartsOp
-}
-
-// WeightedRowsGradParts is weighted_rows_grad as a composition.
-func WeightedRowsGradParts(g, index, weight *core.Tensor, rows int) *core.Tensor {
-	in := []*core.Tensor{g, index, weight}
-	if t := core.Refused(&weightedRowsGradPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&weightedRowsGradPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(WeightedRowsGradParts(core.Wide(g), index, core.Wide(weight), rows), to)
-		})
-		core.Composed(&weightedRowsGradPartsOp, in, out)
-		return out
-	}
-	results := core.Custom(core.Apply{
-		Op:       &weightedRowsGradPartsOp,
-		In:       []*core.Tensor{g, index, weight},
-		Attrs:    []ir.Value{ir.IntValue(rows)},
-		Backward: weightedRowsGradPartsBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{core.Composing(func() *core.Tensor {
-			return weightedRowsGradPartsCompose(g, index, weight, rows)
-		})}
-	})
-	return results[0]
-}
-
-func weightedRowsGradPartsCompose(g, index, weight *core.Tensor, rows int) *core.Tensor {
-	by := Unsqueeze(weight, -1)
-	each := Where(Eq(by, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0)), Mul(Unsqueeze(g, 2), by))
-	if shapes.Size(index.Shape(), 0) == 1 {
-		flat := Reshape(each, []int{shapes.Size(g.Shape(), 0), ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
-		return IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)}), 1, Reshape(index, []int{ir.NumElements(index.Shape())}), flat)
-	}
-	all := Reshape(each, []int{ir.NumElements(index.Shape()), shapes.Size(g.Shape(), 2)})
-	sums := IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), []int{shapes.Size(g.Shape(), 0) * rows, shapes.Size(g.Shape(), 2)}), 0, FlatRows(index, rows), all)
-	return Reshape(sums, []int{shapes.Size(g.Shape(), 0), rows, shapes.Size(g.Shape(), 2)})
-}
-
-// weightedRowsGradPartsBackward is the gradient of weighted_rows_grad_parts.
-func weightedRowsGradPartsBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	if grad.Needs(0) {
-		weight := grad.In(2)
-		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
-	}
-	if grad.Needs(2) {
-		g := grad.In(0)
-		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
-	}
 }

@@ -3,10 +3,279 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
+	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var tapRowsOp = ir.Op{
+	Name:    "tap_rows",
+	Doc:     "returns the places of the elements that each of an axis is made of, those outside its n elements moved to the border or, if they are excluded, left out in front.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "taps", Kind: ir.AttrInt}, {Name: "from", Kind: ir.AttrFloat}, {Name: "shift", Kind: ir.AttrFloat}, {Name: "a", Kind: ir.AttrFloat}, {Name: "b", Kind: ir.AttrFloat}, {Name: "c", Kind: ir.AttrFloat}, {Name: "back", Kind: ir.AttrFloat}, {Name: "reach", Kind: ir.AttrFloat}, {Name: "excluded", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Float64),
+	Promote: ir.PromoteFixed,
+	Fixed:   ir.Float64,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"int(where(isnan(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09)), 0, min(max(where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps), 0), cast(n - 1))))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TapRows}, {For: "cuda", Of: &code.Kernels{Module: "vision", Symbol: "tap_rows"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// TapRowsOp returns the descriptor of tap_rows, which must not be changed.
+func TapRowsOp() *ir.Op {
+	return &tapRowsOp
+}
+
+// TapRows returns the places of the elements that each of an axis is made of,
+// those outside its n elements moved to the border or, if they are excluded,
+// left out in front.
+func TapRows(shape []int, n, taps int, from, shift, a, b, c, back, reach float64, excluded bool, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &tapRowsOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(taps), ir.FloatValue(from), ir.FloatValue(shift), ir.FloatValue(a), ir.FloatValue(b), ir.FloatValue(c), ir.FloatValue(back), ir.FloatValue(reach), ir.BoolValue(excluded)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var tapSharesOp = ir.Op{
+	Name:    "tap_shares",
+	Doc:     "returns weight/total, or weight where the total is zero.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "weight"}, {Name: "total"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(total == 0, weight, weight/total)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TapShares}, {For: "cuda", Of: &code.Kernels{Module: "vision", Symbol: "tap_shares"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// TapSharesOp returns the descriptor of tap_shares, which must not be
+// changed.
+func TapSharesOp() *ir.Op {
+	return &tapSharesOp
+}
+
+// TapShares returns weight/total, or weight where the total is zero.
+func TapShares(weight, total *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &tapSharesOp,
+	}, weight, total)
+}
+
+var tapWeightsOp = ir.Op{
+	Name:    "tap_weights",
+	Doc:     "returns the weights of the elements that tap_rows names, by their distance times stretch: those of linear interpolation, or of the cubic one with the coefficient sharp.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "taps", Kind: ir.AttrInt}, {Name: "from", Kind: ir.AttrFloat}, {Name: "shift", Kind: ir.AttrFloat}, {Name: "a", Kind: ir.AttrFloat}, {Name: "b", Kind: ir.AttrFloat}, {Name: "c", Kind: ir.AttrFloat}, {Name: "back", Kind: ir.AttrFloat}, {Name: "reach", Kind: ir.AttrFloat}, {Name: "excluded", Kind: ir.AttrBool}, {Name: "stretch", Kind: ir.AttrFloat}, {Name: "cubic", Kind: ir.AttrBool}, {Name: "sharp", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(isnan(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09)), min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09), where(excluded && where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps) > cast(n - 1) || abs(where(cubic, where(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch <= 1, ((sharp + 2)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - (sharp + 3))*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) + 1, where(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch < 2, ((sharp*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - 5*sharp)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) + 8*sharp)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - 4*sharp, 0)), max(1 - abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch, 0))) < 1e-12, 0, where(cubic, where(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch <= 1, ((sharp + 2)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - (sharp + 3))*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) + 1, where(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch < 2, ((sharp*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - 5*sharp)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) + 8*sharp)*(abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch) - 4*sharp, 0)), max(1 - abs(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - (where(excluded, max(floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1, 0), floor(min(max(from + (cast(index/taps) + shift)*a*b/c - back, -1e+09), 1e+09) - reach) + 1) + cast(index%taps)))*stretch, 0))))"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.TapWeights}, {For: "cuda", Of: &code.Kernels{Module: "vision", Symbol: "tap_weights"}}},
+	Tags: ir.TagWide | ir.TagFactory | ir.TagHidden,
+}
+
+// TapWeightsOp returns the descriptor of tap_weights, which must not be
+// changed.
+func TapWeightsOp() *ir.Op {
+	return &tapWeightsOp
+}
+
+// TapWeights returns the weights of the elements that tap_rows names, by
+// their distance times stretch: those of linear interpolation, or of the
+// cubic one with the coefficient sharp. Those outside are zero if they are
+// excluded, and those that only rounding keeps from zero.
+func TapWeights(shape []int, n, taps int, from, shift, a, b, c, back, reach float64, excluded bool, stretch float64, cubic bool, sharp float64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &tapWeightsOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.IntValue(taps), ir.FloatValue(from), ir.FloatValue(shift), ir.FloatValue(a), ir.FloatValue(b), ir.FloatValue(c), ir.FloatValue(back), ir.FloatValue(reach), ir.BoolValue(excluded), ir.FloatValue(stretch), ir.BoolValue(cubic), ir.FloatValue(sharp)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var weightedRowsOp = ir.Op{
+	Name:    "weighted_rows",
+	Doc:     "returns sums of rows of x [batch, rows, width]: row p of the result is the sum over k of the rows that index [1 or batch, points, k] names, times weight of its shape.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRows)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.WeightedRows}}},
+	Tags:    ir.TagHidden,
+}
+
+// WeightedRowsOp returns the descriptor of weighted_rows, which must not be
+// changed.
+func WeightedRowsOp() *ir.Op {
+	return &weightedRowsOp
+}
+
+// WeightedRows returns sums of rows of x [batch, rows, width]: row p of the
+// result is the sum over k of the rows that index [1 or batch, points, k]
+// names, times weight of its shape.
+func WeightedRows(x, index, weight *core.Tensor) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op: &weightedRowsOp,
+		In: []*core.Tensor{x, index, weight},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.WeightedRowsShape(x.Shape(), index.Shape(), weight.Shape()))
+		},
+		Backward: weightedRowsBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	})
+}
+
+// weightedRowsBackward is the gradient of weighted_rows.
+func weightedRowsBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	if grad.Needs(0) {
+		weight := grad.In(2)
+		grad.Set(0, fit(grad, 0, WeightedRowsGrad(dy, index, weight, shapes.Size(grad.InShape(0), 1))))
+	}
+	if grad.Needs(2) {
+		x := grad.In(0)
+		grad.Set(2, fit(grad, 2, WeightedRowsProducts(dy, x, index)))
+	}
+}
+
+var weightedRowsGradOp = ir.Op{
+	Name:    "weighted_rows_grad",
+	Doc:     "returns the gradient of weighted_rows with respect to x, which has so many rows, from the gradient g of its result.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WeightedRowsGrad)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// WeightedRowsGradOp returns the descriptor of weighted_rows_grad, which must
+// not be changed.
+func WeightedRowsGradOp() *ir.Op {
+	return &weightedRowsGradOp
+}
+
+// WeightedRowsGrad returns the gradient of weighted_rows with respect to x,
+// which has so many rows, from the gradient g of its result.
+func WeightedRowsGrad(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	if core.InParts(&weightedRowsGradOp, nil, g, index, weight) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
+	}) {
+		return WeightedRowsGradParts(g, index, weight, rows)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &weightedRowsGradOp,
+		In:    []*core.Tensor{g, index, weight},
+		Attrs: []ir.Value{ir.IntValue(rows)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.WeightedRowsGradShape(g.Shape(), index.Shape(), weight.Shape(), rows))
+		},
+		Backward: weightedRowsGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	})
+}
+
+// weightedRowsGradBackward is the gradient of weighted_rows_grad.
+func weightedRowsGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	if grad.Needs(0) {
+		weight := grad.In(2)
+		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
+	}
+}
+
+var weightedRowsGradPartsOp = ir.Op{
+	Name:    "weighted_rows_grad_parts",
+	Doc:     "is weighted_rows_grad as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "index", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "rows", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// WeightedRowsGradPartsOp returns the descriptor of weighted_rows_grad_parts,
+// which must not be changed.
+func WeightedRowsGradPartsOp() *ir.Op {
+	return &weightedRowsGradPartsOp
+}
+
+// WeightedRowsGradParts is weighted_rows_grad as a composition.
+func WeightedRowsGradParts(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	in := []*core.Tensor{g, index, weight}
+	if t := core.Refused(&weightedRowsGradPartsOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &weightedRowsGradPartsOp,
+		In:       []*core.Tensor{g, index, weight},
+		Attrs:    []ir.Value{ir.IntValue(rows)},
+		Backward: weightedRowsGradPartsBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{core.Composing(func() *core.Tensor {
+			return weightedRowsGradPartsCompose(g, index, weight, rows)
+		})}
+	})
+	return results[0]
+}
+
+func weightedRowsGradPartsCompose(g, index, weight *core.Tensor, rows int) *core.Tensor {
+	if shapes.Size(index.Shape(), 0) == 1 && rows*ir.NumElements(index.Shape()) <= 268435456 {
+		return SharedRowsGrad(g, index, weight, rows)
+	}
+	return AddedRows(g, index, weight, rows)
+}
+
+// weightedRowsGradPartsBackward is the gradient of weighted_rows_grad_parts.
+func weightedRowsGradPartsBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	if grad.Needs(0) {
+		weight := grad.In(2)
+		grad.Set(0, fit(grad, 0, WeightedRows(dy, index, weight)))
+	}
+	if grad.Needs(2) {
+		g := grad.In(0)
+		grad.Set(2, fit(grad, 2, WeightedRowsProducts(g, dy, index)))
+	}
+}
 
 var weightedRowsProductsOp = ir.Op{
 	Name:    "weighted_rows_products",

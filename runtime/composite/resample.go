@@ -15,6 +15,7 @@ type (
 	pick    = func(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor
 	choose  = func(cond, x, y *core.Tensor) *core.Tensor
 	copyOf  = func(x *core.Tensor) *core.Tensor
+	divide  = func(x, by *core.Tensor) *core.Tensor
 )
 
 // Resampling are the operators that resampling is made of.
@@ -26,6 +27,13 @@ type Resampling struct {
 	ToType       castTo
 	Clone        copyOf
 	Expand       withInts
+	Sum          sumOver
+	TapRows      func(shape []int, n, taps int, from, shift, a, b, c, back, reach float64, excluded bool, place *core.Placement) *core.Tensor
+	TapWeights   func(shape []int, n, taps int, from, shift, a, b, c, back, reach float64, excluded bool, stretch float64, cubic bool, sharp float64,
+		place *core.Placement) *core.Tensor
+	TapShares   divide
+	NearestRows func(shape []int, n int, from, shift, a, b, c, back float64, rounding int, place *core.Placement) *core.Tensor
+	RowsOutside func(shape []int, n int, from, shift, a, b, c, back float64, place *core.Placement) *core.Tensor
 }
 
 // The ways to compute what lies between elements, as the enum resize_mode has them.
@@ -161,31 +169,57 @@ func pytorch(n, size, mode int, corners, antialias bool) axisPlan {
 	return p
 }
 
-// along resamples axis of x.
+// along resamples axis of x. What each element is made of is computed where x lies.
 func (p axisPlan) along(o Resampling, name string, x *core.Tensor, axis int) *core.Tensor {
 	shape, dt := look(x).Shape(), look(x).DType()
 	if err := p.check(dt, axis, shape); err != nil {
 		return core.Fail(op(name), err)
 	}
-	place := core.Placement{Device: look(x).Device()}
-	t := p.table()
+	place, l := core.Placement{Device: look(x).Device()}, p.line()
 	var out *core.Tensor
 	to := slices.Clone(shape)
 	to[axis] = p.size
-	if t.taps == 1 && !slices.ContainsFunc(t.weight, func(w float64) bool { return w != 1 }) {
-		out = o.IndexSelect(x, axis, core.From(t.index, []int{p.size}, place))
+	if p.mode < linear {
+		rounding := p.rounding
+		if p.mode == nearestExact {
+			rounding = preferCeil
+		}
+		out = o.IndexSelect(x, axis, o.NearestRows([]int{p.size}, p.n, l.from, l.shift, l.a, l.b, l.c, l.back, rounding, &place))
 	} else {
 		rows := o.Reshape(x, []int{ir.NumElements(shape[:axis]), p.n, ir.NumElements(shape[axis+1:])})
-		list := []int{1, p.size, t.taps}
-		out = o.Reshape(o.WeightedRows(rows, core.From(t.index, list, place), o.ToType(core.From(t.weight, list, place), dt)), to)
+		index, weight := p.taps(o, l, core.PlacementLike(x))
+		out = o.Reshape(o.WeightedRows(rows, index, weight), to)
 	}
-	if !slices.Contains(t.outside, true) {
+	if p.coordinates != crop {
 		return out
 	}
 	along := slices.Repeat([]int{1}, len(shape))
 	along[axis] = p.size
 	fill := o.ToType(core.From([]float64{p.extrapolation}, []int{}, place), dt)
-	return o.Where(core.From(t.outside, along, place), fill, out)
+	return o.Where(o.RowsOutside(along, p.n, l.from, l.shift, l.a, l.b, l.c, l.back, &place), fill, out)
+}
+
+// taps returns the elements that each of the resampled axis is made of, and their weights.
+func (p axisPlan) taps(o Resampling, l line, place *core.Placement) (index, weight *core.Tensor) {
+	reach, stretch := 1.0, 1.0
+	if p.mode == cubic {
+		reach = 2
+	}
+	if p.antialias && p.factor() < 1 {
+		stretch = p.factor()
+		reach /= stretch
+	}
+	taps := int(math.Ceil(2 * reach)) // whole numbers less than reach from a place
+	if p.excluded {
+		taps = min(taps, max(p.n, 1))
+	}
+	list := []int{1, p.size, taps}
+	index = o.TapRows(list, p.n, taps, l.from, l.shift, l.a, l.b, l.c, l.back, reach, p.excluded, &core.Placement{Device: place.Device})
+	weight = o.TapWeights(list, p.n, taps, l.from, l.shift, l.a, l.b, l.c, l.back, reach, p.excluded, stretch, p.mode == cubic, p.a, place)
+	if p.excluded || stretch != 1 {
+		weight = o.TapShares(weight, o.Sum(weight, []int{2}, true, ir.Invalid))
+	}
+	return index, weight
 }
 
 // mostElements is how many elements a resampled axis may get: what it is made of is a table on
@@ -210,40 +244,6 @@ func (p axisPlan) check(dt ir.DType, axis int, shape []int) error {
 	return nil
 }
 
-// A tapTable has, for each element of a resampled axis, the elements it is made of and
-// their weights, as many taps for each: some have the weight zero.
-type tapTable struct {
-	taps    int
-	index   []int64
-	weight  []float64
-	outside []bool // a place that is outside, where outside is a number
-}
-
-func (p axisPlan) table() tapTable {
-	t := tapTable{outside: make([]bool, p.size)}
-	indices, weights := make([][]int64, p.size), make([][]float64, p.size)
-	for i := range p.size {
-		at := p.place(float64(i))
-		t.outside[i] = p.coordinates == crop && !(at >= 0 && at <= float64(p.n-1))
-		indices[i], weights[i] = p.tapsOf(at)
-		t.taps = max(t.taps, len(indices[i]))
-	}
-	t.index, t.weight = make([]int64, p.size*t.taps), make([]float64, p.size*t.taps)
-	for i := range p.size {
-		copy(t.index[i*t.taps:], indices[i])
-		copy(t.weight[i*t.taps:], weights[i])
-	}
-	return t
-}
-
-// shrunk returns a distance of the result in elements of the axis.
-func (p axisPlan) shrunk(o float64) float64 {
-	if p.scale == 0 {
-		return o * float64(p.n) / float64(p.size)
-	}
-	return o / p.scale
-}
-
 func (p axisPlan) factor() float64 {
 	if p.scale == 0 {
 		return float64(p.size) / float64(p.n)
@@ -251,9 +251,16 @@ func (p axisPlan) factor() float64 {
 	return p.scale
 }
 
-// place returns where along the axis element o of the result lies.
-func (p axisPlan) place(o float64) float64 {
-	last := float64(p.n - 1)
+// A line says where the elements of a resampled axis lie: element o at
+// from + (o + shift)*a*b/c - back.
+type line struct{ from, shift, a, b, c, back float64 }
+
+func (p axisPlan) line() line {
+	last, fixed := float64(p.n-1), line{c: 1}
+	l := line{a: float64(p.n), b: 1, c: float64(p.size), shift: 0.5, back: 0.5} // half_pixel
+	if p.scale != 0 {
+		l.a, l.c = 1, p.scale
+	}
 	switch p.coordinates {
 	case alignCorners:
 		span := float64(p.size) - 1
@@ -261,98 +268,25 @@ func (p axisPlan) place(o float64) float64 {
 			span = p.scale*float64(p.n) - 1
 		}
 		if p.size == 1 || math.Abs(span) < 1e-9 {
-			return 0
+			return fixed
 		}
-		return o * last / span
+		return line{a: last, b: 1, c: span}
 	case asymmetric:
-		return p.shrunk(o)
+		l.shift, l.back = 0, 0
 	case pytorchHalfPixel:
 		if p.size == 1 {
-			return 0
+			return fixed
 		}
 	case tfHalfPixelForNN:
-		return p.shrunk(o + 0.5)
+		l.back = 0
 	case halfPixelSymmetric:
-		adjust := float64(p.size) / (p.factor() * float64(p.n))
-		return float64(p.n)/2*(1-adjust) + p.shrunk(o+0.5) - 0.5
+		l.from = float64(p.n) / 2 * (1 - float64(p.size)/(p.factor()*float64(p.n)))
 	case crop:
 		if p.size == 1 {
-			return 0.5 * (p.start + p.end) * last
+			fixed.from = 0.5 * (p.start + p.end) * last
+			return fixed
 		}
-		return p.start*last + o*(p.end-p.start)*last/float64(p.size-1)
+		return line{from: p.start * last, a: p.end - p.start, b: last, c: float64(p.size - 1)}
 	}
-	return p.shrunk(o+0.5) - 0.5
-}
-
-// tapsOf returns the elements that a place is made of, and their weights.
-func (p axisPlan) tapsOf(at float64) (index []int64, weight []float64) {
-	within := func(k float64) int64 { return int64(min(max(k, 0), float64(p.n-1))) }
-	if at != at {
-		return []int64{0}, []float64{at}
-	}
-	if p.mode < linear {
-		if p.mode == nearestExact {
-			p.rounding = preferCeil
-		}
-		switch p.rounding {
-		case preferFloor:
-			at = math.Ceil(at - 0.5)
-		case preferCeil:
-			at = math.Floor(at + 0.5)
-		case roundFloor:
-			at = math.Floor(at)
-		case roundCeil:
-			at = math.Ceil(at)
-		}
-		return []int64{within(at)}, []float64{1}
-	}
-	at = min(max(at, -1e9), 1e9) // farther outside is the same border
-	reach, stretch := 1.0, 1.0
-	if p.mode == cubic {
-		reach = 2
-	}
-	first := math.Floor(at) - reach + 1
-	count := int(2 * reach)
-	if p.antialias && p.factor() < 1 {
-		stretch = p.factor()
-		reach /= stretch
-		first = math.Floor(at-reach) + 1
-		count = int(math.Ceil(at+reach) - first)
-	}
-	total, sum := map[int64]int{}, 0.0
-	for i := range count {
-		k := first + float64(i)
-		if p.excluded && (k < 0 || k >= float64(p.n)) {
-			continue
-		}
-		w := p.weight((at - k) * stretch)
-		sum += w
-		if have, ok := total[within(k)]; ok {
-			weight[have] += w
-			continue
-		}
-		total[within(k)] = len(index)
-		index, weight = append(index, within(k)), append(weight, w)
-	}
-	if (p.excluded || stretch != 1) && sum != 0 {
-		for i := range weight {
-			weight[i] /= sum
-		}
-	}
-	return index, weight
-}
-
-// weight returns the kernel of the interpolation at a distance.
-func (p axisPlan) weight(d float64) float64 {
-	d = math.Abs(d)
-	if p.mode == linear {
-		return max(1-d, 0)
-	}
-	switch {
-	case d <= 1:
-		return ((p.a+2)*d-(p.a+3))*d*d + 1
-	case d < 2:
-		return ((p.a*d-5*p.a)*d+8*p.a)*d - 4*p.a
-	}
-	return 0
+	return l
 }

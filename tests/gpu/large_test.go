@@ -62,6 +62,12 @@ var larges = []struct {
 	{"sort of columns", [][]int{{3001, 57}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
 	{"where it was sorted from", [][]int{{300_007}}, 0, func(x []T) T { _, i := x[0].Sort(0); return x[0].Gather(0, i) }},
 	{"top of rows", [][]int{{57, 30_011}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 1); return v }},
+	{"top of a long vector", [][]int{{3_000_017}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 0); return v }},
+	{"top of a long vector with equal elements", [][]int{{300_017}}, 0, func(x []T) T { _, i := x[0].MulScalar(8).Round().Topk(1000, 0, tensor.Largest(false)); return i }},
+	{"top of two long rows", [][]int{{2, 200_001}}, 0, func(x []T) T { _, i := x[0].Topk(2048, 1); return x[0].Gather(1, i) }},
+	{"images with a border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{1, 2, 3, -4, 1, 1}, tensor.Value(2.5)) }},
+	{"images with a mirrored border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{5, 2, 3, 1}, tensor.ModeReflect) }},
+	{"images with a wide border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{50, 2, -3, 1}, tensor.ModeReplicate) }},
 	{"transposing copy", [][]int{{1025, 2047}}, 0, func(x []T) T { return x[0].Transpose(0, 1).Contiguous() }},
 	{"permuting copy", [][]int{{33, 65, 129, 3}}, 0, func(x []T) T { return x[0].Permute(2, 0, 3, 1).Contiguous() }},
 	{"broadcast of three", [][]int{{129, 1, 257}, {65, 1}, {257}}, 1e-6, func(x []T) T { return x[0].Add(x[1]).Mul(x[2]) }},
@@ -91,6 +97,17 @@ var larges = []struct {
 	{"conv2d, grouped", [][]int{{3, 16, 31, 31}, {16, 1, 5, 5}}, 1e-4, func(x []T) T { return x[0].Conv2d(x[1], tensor.Groups(16)) }},
 	{"max pool", [][]int{{4, 9, 65, 67}}, 0, func(x []T) T { return x[0].MaxPool2d([]int{3}, tensor.Stride(2)) }},
 	{"cat", [][]int{{300, 1001}, {300, 77}}, 0, func(x []T) T { return tensor.Cat(x, 1) }},
+	{"gradient of a product of rows", [][]int{{129, 5003}}, 1e-4, func(x []T) T { return slope(x[0].MulScalar(0.1).Exp(), func(x T) T { return x.Prod(tensor.Dim(1)) }) }},
+	{"gradient of a product of columns", [][]int{{5003, 129}}, 1e-4, func(x []T) T { return slope(x[0].MulScalar(0.1).Exp(), func(x T) T { return x.Prod(tensor.Dim(0)) }) }},
+	{"gradient of a product of all", [][]int{{1003, 301}}, 5e-3, // 300,000 factors, each rounded to float32
+		func(x []T) T { return slope(x[0].MulScalar(0.01).Exp(), func(x T) T { return x.Prod() }) }},
+	{"smaller images", [][]int{{3, 5, 131, 257}}, 1e-4, func(x []T) T { return smaller(x[0]) }},
+	{"gradient of smaller images", [][]int{{3, 5, 131, 257}}, 1e-4, func(x []T) T { return slope(x[0], smaller) }},
+	{"gradient of larger images", [][]int{{3, 5, 31, 57}}, 1e-4, func(x []T) T {
+		return slope(x[0], func(x T) T {
+			return x.Interpolate([]int{100, 201}, tensor.ResizeModeLinear, tensor.AlignCorners())
+		})
+	}},
 	{"flip and roll", [][]int{{701, 1003}}, 0, func(x []T) T { return x[0].Flip(1).Roll([]int{100}, tensor.Dim(0)) }},
 }
 
@@ -149,6 +166,23 @@ func batchNorm(x []T) T {
 func varMean(x T, dim int) T {
 	v, m := x.VarMean(tensor.Dim(dim))
 	return tensor.Cat([]T{v, m}, 0)
+}
+
+// smaller returns images of 64 x 100, smoothed.
+func smaller(x T) T {
+	return x.Interpolate([]int{64, 100}, tensor.ResizeModeCubic, tensor.Antialias())
+}
+
+// slope returns the gradient of x where those of f(x) are 0.5, 0.75 and 1 in turn.
+func slope(x T, f func(x T) T) T {
+	in := x.Detach().RequireGrad()
+	y := f(in)
+	g := tensor.Arange(0, y.NumElements(), 1, tensor.On(x.Device())).Remainder(tensor.Full([]int{}, 3, tensor.On(x.Device()))).MulScalar(0.25).AddScalar(0.5)
+	all, err := tensor.Gradients([]T{y}, []T{in}, tensor.WithGradient(g.ToType(x.DType()).Reshape(y.Shape()...)))
+	if err != nil {
+		return tensor.Wrap(core.Failed(err))
+	}
+	return all[0]
 }
 
 // logSums returns the gradient of x where those of its logcumsumexp along an axis are 1.

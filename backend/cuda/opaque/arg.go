@@ -87,6 +87,7 @@ func (s *search) rows() bool {
 
 const (
 	argThreads  = 256
+	argResident = 3       // blocks of arg_rows on a multiprocessor, for their registers
 	argLane     = 32      // elements a thread compares at least, before a result gets more blocks
 	argSliceMax = 1 << 30 // elements of a slice
 	argStored   = 16      // bytes of a partial result
@@ -113,6 +114,9 @@ func (s *search) launch(g code.GPU, kept *space.Space, out, x uint64) error {
 	blocks := ceil(results, per)
 	slices := int64(1)
 	if blocks < full {
+		if kernel == "arg_rows" {
+			full = int64(argResident * g.Multiprocessors())
+		}
 		each := argLane * int64(shape[0]) // elements of a slice at least
 		if kernel == "arg_columns" {
 			each = argLane * int64(shape[1])

@@ -144,6 +144,9 @@ func PadConstant(g code.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	if ok, err := padded(g, out, x, padding, padConstant, value); ok || err != nil {
+		return err
+	}
 	if ir.NumElements(shape) == 0 || x.Ptr != nil || x.DType != out.DType || rank > space.MaxRank || !space.Fits(out.NumElements()) {
 		return padInTwo(g, out, inside, low, value)
 	}

@@ -51,7 +51,7 @@ func SortFirst(g code.GPU, c *ir.Call) error {
 		return err
 	}
 	to, index := moveLast(c.Out[0], axis), moveLast(c.Out[1], axis)
-	if k := int64(c.Attrs[1].Int); s.chooses(k) {
+	if k := int64(c.Attrs[1].Int); s.chooses(k) || s.splits(k) {
 		values, err := contiguous(g, to, x.DType)
 		if err != nil {
 			return err
@@ -60,7 +60,7 @@ func SortFirst(g code.GPU, c *ir.Call) error {
 		if err != nil {
 			return err
 		}
-		if err := s.choose(k, x.Addr, values.Addr, places.Addr); err != nil {
+		if err := s.first(k, x.Addr, values.Addr, places.Addr); err != nil {
 			return err
 		}
 		if err := values.finish(g); err != nil {
@@ -159,6 +159,7 @@ const (
 	smallRow    = 1024    // elements of the longest row that sort_small takes
 	shortRow    = 4096    // elements of the longest row that one block sorts
 	mostChosen  = 2048    // elements that a block finds of a row, at most
+	splitRow    = 1 << 14 // elements of a part of a long row, of which a block finds the first
 	leastChosen = 128     // threads of such a block
 	choiceWork  = 1 << 18 // elements that a block looks at while launches of a sort begin
 	shortGroup  = 1024    // elements that a block sorts at least, if there are rows enough
@@ -203,7 +204,62 @@ func (s *sorting) chooses(k int64) bool {
 	return s.n*(4*waves-s.rows) < choiceWork
 }
 
-// choose writes the first k elements of the rows sorted.
+// splits reports whether the first k elements of rows are found in parts of each.
+func (s *sorting) splits(k int64) bool { return k <= mostChosen && s.n >= 2*splitRow }
+
+// first writes the first k elements of the rows sorted.
+func (s *sorting) first(k int64, x, values, places uint64) error {
+	if s.chooses(k) {
+		return s.choose(k, x, values, places)
+	}
+	one := *s
+	one.rows = 1
+	for r := range uint64(s.rows) {
+		if err := one.split(k, x+r*uint64(s.n)*uint64(s.size), values+r*uint64(k)*uint64(s.size), places+8*r*uint64(k)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// split writes the first k elements of the one row sorted: those of its parts, and the
+// first of these. Equal elements keep their order, as those of the parts have it.
+func (s *sorting) split(k int64, x, values, places uint64) error {
+	parts := *s
+	parts.n = splitRow
+	parts.rows = s.n / splitRow
+	some := sorting{g: s.g, size: s.size, order: s.order, rows: 1, n: parts.rows * k}
+	candidates, err := s.g.Scratch(some.n * int64(s.size))
+	if err != nil {
+		return err
+	}
+	from, err := s.g.Scratch(8 * some.n)
+	if err != nil {
+		return err
+	}
+	last := parts // has what is left of the row, too
+	parts.rows--
+	last.rows, last.n = 1, s.n-parts.rows*splitRow
+	if err := parts.choose(k, x, candidates, from); err != nil {
+		return err
+	}
+	before := uint64(parts.rows)
+	err = last.choose(k, x+before*splitRow*uint64(s.size), candidates+before*uint64(k)*uint64(s.size), from+before*uint64(k)*8)
+	if err != nil {
+		return err
+	}
+	if err := some.first(k, candidates, values, places); err != nil {
+		return err
+	}
+	var p driver.Params
+	p.Int64(k)
+	p.Uint64(places)
+	p.Uint64(from)
+	p.Int64(splitRow)
+	return s.g.Launch("sort_rows", "sort_origin", grid(k, blockThreads), block(blockThreads), 0, p.Bytes())
+}
+
+// choose writes the first k elements of the rows sorted, by a block for each row.
 func (s *sorting) choose(k int64, x, values, places uint64) error {
 	width := 1 << bits.Len64(uint64(k-1))
 	each := 8

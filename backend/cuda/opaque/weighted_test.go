@@ -48,6 +48,8 @@ func TestWeightedRowsInParts(t *testing.T) {
 			p := paramsOf[struct {
 				count, taps   uint32
 				width, points divider
+				batches       uint32
+				group         uint32
 				rows, next    int64
 				trap          uint64
 				who           uint32

@@ -50,6 +50,35 @@ func PadConstant(c *ir.Call) error {
 	return nil
 }
 
+// PadEdges surrounds x with elements of its own. Attributes: padding, as of PadConstant; how:
+// 0 mirrors without the edge, 1 repeats the edge, and 2 continues at the other end.
+func PadEdges(c *ir.Call) error {
+	x, padding := load(c.In[0], c.Compute), c.Attrs[0].Ints
+	out := newTensor(c.Out[0].Shape, ir.IntScalar(0))
+	rank := len(x.shape)
+	each(out.shape, func(at []int) {
+		from := slices.Clone(at)
+		for i := 0; i+1 < len(padding); i += 2 {
+			a := rank - 1 - i/2
+			k, last := at[a]-padding[i], x.shape[a]-1
+			switch c.Attrs[1].Int {
+			case 0:
+				for k < 0 || k > last {
+					k = max(-k, min(k, 2*last-k))
+				}
+			case 1:
+				k = max(0, min(k, last))
+			case 2:
+				k = (k%(last+1) + last + 1) % (last + 1)
+			}
+			from[a] = k
+		}
+		*out.at(at) = *x.at(from)
+	})
+	store(c.Out[0], out, c.Compute)
+	return nil
+}
+
 // inside reports whether a tensor of the given shape has the element at.
 func inside(shape, at []int) bool {
 	for a, n := range shape {
