@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -305,9 +306,15 @@ func (b *builder) tensor(t *format.Tensor) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	x := tensor.FromBytes(raw, carriers[t.Elem], shape)
-	if keep != nil && len(raw) >= leastMapped {
+	if len(raw) < leastMapped {
+		raw = bytes.Clone(raw)
+		keep = &raw
+	}
+	var x tensor.Tensor
+	if keep != nil { // to change it in place is an error
 		x = tensor.Wrap(core.Fixed(raw, carriers[t.Elem], shape, keep))
+	} else {
+		x = tensor.FromBytes(raw, carriers[t.Elem], shape)
 	}
 	if err := x.Err(); err != nil {
 		return nil, err

@@ -83,7 +83,9 @@ func (n *node) custom(f Operator) (kernel, string) {
 			if v != nil && v.form == formSequence {
 				return fmt.Errorf("%w: operand %d is a sequence", ErrUnsupported, i)
 			}
-			in[i] = c.t(i)
+			if in[i] = c.t(i); v != nil && v.constant != nil { // whose own tensor keeps no error of what f does
+				in[i] = in[i].Detach()
+			}
 		}
 		out, err := f(in, attributes)
 		if err != nil {

@@ -3,11 +3,14 @@ package onnx
 import (
 	"context"
 	"errors"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // Nodes of a custom domain are computed by functions of the program, in runs by themselves and
@@ -57,6 +60,44 @@ func TestOperators(t *testing.T) {
 	}
 	if _, err := m.Run(context.Background(), twoByTwo(t)); err == nil || !strings.Contains(err.Error(), "0 results") {
 		t.Errorf("a function without results: %v", err)
+	}
+}
+
+// A function that changes a small parameter in place gets an error, as does the run; the
+// parameter stays what it was. Larger ones are read-only where they are aligned in the file.
+func TestParametersStay(t *testing.T) {
+	for _, rows := range []int64{1, 500} {
+		own := nodeOf("Change", "w", "h").text(7, "com.example")
+		weight := msg{}.bytes(9, make([]byte, rows*8)...)
+		file := append(model(initializer("w", 1, []int64{rows, 2}, weight), nodes(own, nodeOf("Add", "w h", "y"))), msg{}.bytes(8, msg{}.text(1, "com.example").int(2, 1)...)...)
+		name := filepath.Join(t.TempDir(), "model.onnx")
+		if err := os.WriteFile(name, file, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		changes := true
+		change := func(in []tensor.Tensor, _ Attributes) ([]tensor.Tensor, error) {
+			if changes {
+				if err := in[0].FillInPlace(1); !errors.Is(err, core.ErrReadOnly) {
+					t.Errorf("%d rows: error %v, want one that wraps ErrReadOnly", rows, err)
+				}
+			}
+			return []tensor.Tensor{in[0].AddScalar(1)}, nil
+		}
+		m, err := Load(name, Operators(map[string]Operator{"com.example.Change": change}))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := m.Run(context.Background(), twoByTwo(t)); !errors.Is(err, core.ErrReadOnly) {
+			t.Errorf("%d rows: error %v of the run, want one that wraps ErrReadOnly", rows, err)
+		}
+		changes = false
+		out, err := m.Run(context.Background(), twoByTwo(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if most, err := out["y"].Max().Item(); err != nil || most != 1 {
+			t.Errorf("%d rows: the largest number is %v, %v, want 1", rows, most, err)
+		}
 	}
 }
 
