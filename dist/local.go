@@ -19,17 +19,19 @@ import (
 // Each is for a goroutine of its own: a rank that makes a call waits for the others. All
 // devices are of one kind. On the CPU every rank has the same device.
 //
-// Options: Timeout, CopyEngines.
+// Options: Timeout, CopyEngines, CapturedCopies.
 func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	o := option.Read(opts)
 	timeout := option.Get(&o, "Timeout", DefaultTimeout)
 	copies := o.Flag("CopyEngines", true)
-	if err := o.Err("Timeout, CopyEngines"); err != nil {
+	captured := o.Flag("CapturedCopies", false)
+	if err := o.Err("Timeout, CopyEngines, CapturedCopies"); err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
 	comms, err := communicators(devices, timeout) // New owns them
 	if err == nil && copies {
-		comms, err = peer.New(comms, peer.Settings{Mul: ops.MulOp(), AddScaled: ops.AddScaledOp(), Least: copiedBytes, Piece: pieceBytes, Timeout: timeout})
+		comms, err = peer.New(comms, peer.Settings{Mul: ops.MulOp(), AddScaled: ops.AddScaledOp(),
+			Least: copiedBytes, Piece: pieceBytes, Timeout: timeout, Captured: captured})
 	}
 	if err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
@@ -52,9 +54,15 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 // CopyEngines has sums and averages of 32 MiB of floats and more, of batches of all-reduces between
 // accelerators of one process, travel by copies from memory to memory, which take no multiprocessors
 // from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
-// a graph, groups that are split off, and devices that do not reach one another's memory have none.
-// It is an option of Local and Run.
+// a graph without CapturedCopies, groups that are split off, and devices that do not reach one
+// another's memory have none. It is an option of Local and Run.
 func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
+
+// CapturedCopies has calls that are captured in a graph travel by copies, too, as CopyEngines has the
+// others. All ranks then capture the same calls with such sums in the same order, and replay them as
+// often: a rank's replay waits for those of the others. It is for devices whose streams can wait
+// for words of memory, as CUDA's do, and takes memory from the start. It is an option of Local and Run.
+func CapturedCopies(on ...bool) Option { return option.Flag("CapturedCopies", on) }
 
 // From how many bytes on calls are made by copies, and of how many at once.
 var copiedBytes, pieceBytes = int64(peer.DefaultLeast), peer.DefaultPiece // tests set them
@@ -90,7 +98,7 @@ func communicatorsOf[C collective.Communicator](ends []C, err error) (out []coll
 // of its goroutine. The first f that returns an error aborts the group, so that the
 // others do not wait for it; the errors of all are joined, by rank.
 //
-// Options: Timeout, CopyEngines.
+// Options: Timeout, CopyEngines, CapturedCopies.
 func Run(devices []device.Device, f func(g *Group) error, opts ...Option) error {
 	groups, err := Local(devices, opts...)
 	if err != nil {

@@ -60,6 +60,7 @@ type Driver struct {
 	config    Config
 	devices   []*accelerator
 	capturing captures
+	words     words
 
 	mu      sync.Mutex // guards what follows
 	streams map[device.StreamID]*stream
@@ -105,6 +106,7 @@ func New(c Config) *Driver {
 		c.Run = ref.Run
 	}
 	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
+	d.words.changed.L = &d.words.mu
 	for i := range c.Devices {
 		a := &accelerator{driver: d, index: i, fftPlans: fftplans.New(fftplans.DefaultMax), peers: map[int]bool{}}
 		a.memory.init(i, c.Memory)

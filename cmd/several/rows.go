@@ -73,8 +73,8 @@ func (s *settings) ours(log io.Writer) (list []figure, failed error) {
 const patience = time.Minute
 
 // group calls f for every device, with the end of a group.
-func (s *settings) group(f func(g *dist.Group) error) error {
-	return dist.Run(s.devices, f, dist.Timeout(patience), dist.CopyEngines(s.copies))
+func (s *settings) group(f func(g *dist.Group) error, opts ...dist.Option) error {
+	return dist.Run(s.devices, f, append(opts, dist.Timeout(patience), dist.CopyEngines(s.copies))...)
 }
 
 // bandwidth returns the bus bandwidth of an all-reduce, in GB/s: what each rank's link carries

@@ -77,6 +77,9 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 	if err != nil || n == 0 {
 		return err
 	}
+	if d.CaptureOf(srcDev, s) != 0 && device.OpenPeer(d, srcDev, dstDev) { // the driver captures no other copies between devices
+		return d.failed(srcDev, api.MemcpyDtoDAsync(srcDev, driver.Ptr(dst), driver.Ptr(src), n, driver.Stream(s)))
+	}
 	return d.failed(srcDev, api.MemcpyPeerAsync(srcDev, driver.Ptr(dst), dstDev, driver.Ptr(src), srcDev, n, driver.Stream(s)))
 }
 

@@ -27,15 +27,16 @@ type hub struct {
 
 // A meeting is the calls of one batch that all ranks make, one at least.
 type meeting struct {
-	number uint64
-	calls  [][]*collective.Call // by rank; nil: not there yet
-	first  int                  // the rank that came first
-	come   int
-	waits  bool    // it is made by copies, so that ranks wait for one another
-	gates  []*gate // in the order in which ranks pass them
-	sides  []side  // by rank: what the others know of it, from the first gate on
-	under  int     // ranks that are at work on one another's memory
-	idle   chan struct{}
+	number   uint64
+	calls    [][]*collective.Call // by rank; nil: not there yet
+	first    int                  // the rank that came first
+	come     int
+	copies   bool    // it is made by copies
+	captured bool    // it is captured
+	gates    []*gate // in the order in which ranks pass them
+	sides    []side  // by rank: what the others know of it, from the first gate on
+	under    int     // ranks that are at work on one another's memory
+	idle     chan struct{}
 }
 
 // A side is a rank's part of a meeting. Events are recorded before the gate that the others
@@ -78,12 +79,17 @@ func (h *hub) failed(err error) error {
 	if h.err == nil {
 		h.err = err
 		close(h.broken)
+		for _, c := range h.ends {
+			if c != nil && c.mail != nil {
+				c.mail.unblocking.Go(c.unblock)
+			}
+		}
 	}
 	return h.err
 }
 
 // arrive notes the next batch of a rank, and compares it with that of the rank that came first.
-func (h *hub) arrive(rank int, calls []*collective.Call, waits bool) (*meeting, error) {
+func (h *hub) arrive(rank int, calls []*collective.Call, copies, captured bool) (*meeting, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -93,7 +99,7 @@ func (h *hub) arrive(rank int, calls []*collective.Call, waits bool) (*meeting, 
 	number := h.made[rank]
 	m := h.meetings[number]
 	if m == nil {
-		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, waits: waits,
+		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, copies: copies, captured: captured,
 			sides: make([]side, h.size), idle: make(chan struct{})}
 		h.meetings[number] = m
 	}
@@ -101,14 +107,15 @@ func (h *hub) arrive(rank int, calls []*collective.Call, waits bool) (*meeting, 
 	if m.come++; m.come == h.size {
 		delete(h.meetings, number)
 	}
-	if err := m.compare(rank); err != nil {
+	if err := m.compare(rank, captured); err != nil {
 		return nil, h.failed(fmt.Errorf("batch %d of the group: %w", number, err))
 	}
 	return m, h.checkLeft(m)
 }
 
-// compare returns how a rank's calls differ from the first's.
-func (m *meeting) compare(rank int) error {
+// compare returns how a rank's calls differ from the first's. Where they are made by copies all
+// ranks capture them, or none does.
+func (m *meeting) compare(rank int, captured bool) error {
 	own, first := m.calls[rank], m.calls[m.first]
 	for i := range min(len(own), len(first)) {
 		if err := collective.Differs(rank, own[i], m.first, first[i]); err != nil {
@@ -118,13 +125,20 @@ func (m *meeting) compare(rank int) error {
 	if len(own) != len(first) {
 		return fmt.Errorf("%w: rank %d makes %d calls together, the first of them %s, rank %d makes %d: batches are alike", collective.ErrMismatch, m.first, len(first), first[0], rank, len(own))
 	}
+	if m.copies && captured != m.captured {
+		one, other := m.first, rank
+		if captured {
+			one, other = other, one
+		}
+		return fmt.Errorf("%w: rank %d captures %s, rank %d does not", collective.ErrMismatch, one, first[0], other)
+	}
 	return nil
 }
 
 // checkLeft fails a meeting whose ranks wait for one that left. The caller holds mu.
 func (h *hub) checkLeft(m *meeting) error {
 	for rank, gone := range h.left {
-		if gone && m.waits && m.calls[rank] == nil {
+		if gone && m.copies && m.calls[rank] == nil {
 			return h.failed(fmt.Errorf("%s, batch %d of the group: %w by rank %d", m.calls[m.first][0], m.number, collective.ErrClosed, rank))
 		}
 	}

@@ -21,6 +21,7 @@ type Settings struct {
 	Least          int64         // bytes that the calls of a batch have together, at least, that are made by copies
 	Piece          int           // bytes of the pieces that calls are cut into, a multiple of 256
 	Timeout        time.Duration // how long a rank waits for others before the group fails
+	Captured       bool          // captured calls are made by copies, too, which all ranks capture
 }
 
 // The sizes that are best on GPUs: of 16 MiB NCCL's averages are quicker, and in smaller pieces steps
@@ -31,8 +32,8 @@ const (
 )
 
 // A Communicator is one rank's end of a group within the process, which makes all-reduces of
-// many floats itself and gives other calls to the engine under it. What is captured, and groups
-// that are split off, are that engine's, too.
+// many floats itself and gives other calls to the engine under it. Groups that are split off are
+// that engine's, and so is what is captured without Settings.Captured.
 //
 // A rank that makes such a call waits on the host for the others to make it, and returns when
 // the devices have all of its work. No device waits for what the host has not given to another
@@ -50,6 +51,9 @@ type Communicator struct {
 	// Of the goroutine that makes calls.
 	lane lane
 	last *meeting // the last one that was made by copies; nil: none
+
+	mail  *mail           // for captured calls; nil: the engine under it makes them
+	words device.Signaler // the driver, with mail
 }
 
 var _ collective.Communicator = (*Communicator)(nil)
@@ -69,7 +73,7 @@ func New(inner []collective.Communicator, set Settings) (ends []collective.Commu
 		return inner, nil
 	}
 	h := newHub(len(inner), set.Timeout)
-	out := make([]collective.Communicator, len(inner))
+	ends = make([]collective.Communicator, len(inner))
 	for rank, c := range inner {
 		_, drv, err := device.Find(c.Device())
 		if err != nil {
@@ -81,9 +85,17 @@ func New(inner []collective.Communicator, set Settings) (ends []collective.Commu
 			}
 		}
 		own := &Communicator{inner: c, hub: h, rank: rank, size: len(inner), device: c.Device(), driver: drv, set: set}
-		h.ends[rank], out[rank] = own, own
+		h.ends[rank], ends[rank] = own, own
 	}
-	return out, nil
+	if set.Captured {
+		if err := post(h.ends); err != nil {
+			for _, c := range h.ends {
+				err = errors.Join(err, c.closeMail())
+			}
+			return nil, err
+		}
+	}
+	return ends, nil
 }
 
 // reaches reports whether one device can copy to another's memory directly.
@@ -130,7 +142,7 @@ func (c *Communicator) Close() (err error) {
 		c.hub.leave(c.rank)
 		err = c.hub.settled(c.last)
 		if err == nil {
-			err = c.lane.free(c)
+			err = errors.Join(c.lane.free(c), c.closeMail())
 		}
 		err = errors.Join(err, c.inner.Close())
 	})
@@ -144,11 +156,12 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 		return err
 	}
 	shared, pairs := part(calls)
-	if len(shared) > 0 && !c.captured(s) {
+	captured := c.captured(s)
+	if len(shared) > 0 && (!captured || c.mail != nil) {
 		takes := c.takes(shared)
-		m, err := c.hub.arrive(c.rank, shared, takes)
+		m, err := c.hub.arrive(c.rank, shared, takes, captured)
 		if err == nil && takes {
-			err = c.reduce(m, s, shared)
+			err = c.make(m, s, shared)
 			calls = pairs
 		}
 		if err != nil {
@@ -160,6 +173,17 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 		return nil
 	}
 	return c.inner.Do(s, calls...)
+}
+
+// make makes the calls of a meeting by copies.
+func (c *Communicator) make(m *meeting, s device.StreamID, calls []*collective.Call) error {
+	if !m.captured {
+		return c.reduce(m, s, calls)
+	}
+	if err := c.send(m, s, calls); err != nil {
+		return c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
+	}
+	return nil
 }
 
 // part returns the calls of a batch that all ranks make, and those that two make: the ranks'

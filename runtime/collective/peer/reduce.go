@@ -240,12 +240,10 @@ func (w *work) send(i int, p *piece) error {
 	}), w.drv.RecordEvent(w.dev, l.side.arrived[i%slots], l.out))
 }
 
-// add adds up this rank's part of piece i, in the order of ranks, once the others' is there. An
-// average multiplies every operand by its share before, as NCCL does.
+// add adds up this rank's part of piece i, once the others' is there.
 func (w *work) add(i int, p *piece) error {
 	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
-	from, n := p.of(w.c.rank)
-	if n == 0 {
+	if _, n := p.of(w.c.rank); n == 0 {
 		return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
 	}
 	err := w.each(func(rank int, other *side) error {
@@ -257,28 +255,39 @@ func (w *work) add(i int, p *piece) error {
 	if err != nil {
 		return err
 	}
-	size := call.In.DType.Size()
+	err = w.c.sum(w.s, call, p, func(rank int) uint64 { return w.slot(w.c.rank, i, rank) })
+	if err != nil {
+		return err
+	}
+	return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+}
+
+// sum adds up this rank's part of a piece, in the order of ranks; box says where another rank's
+// elements are. An average multiplies every operand by its share before, as NCCL does.
+func (c *Communicator) sum(s device.StreamID, call *collective.Call, p *piece, box func(rank int) uint64) (err error) {
+	from, n := p.of(c.rank)
+	at := uint64(from * call.In.DType.Size())
 	where := func(rank int) uint64 {
-		if rank == w.c.rank {
-			return call.In.Addr + uint64(from*size)
+		if rank == c.rank {
+			return call.In.Addr + at
 		}
-		return w.slot(w.c.rank, i, rank)
+		return box(rank)
 	}
 	share := 1.0
 	if call.Op == collective.Average {
-		share = 1 / float64(w.c.size)
+		share = 1 / float64(c.size)
 	}
 	so := where(0)
-	for rank := range w.c.size {
-		to := call.Out.Addr + uint64(from*size)
-		if rank < w.c.rank { // this rank's own elements may be there, and are not added yet
-			to = w.slot(w.c.rank, i, 0)
+	for rank := range c.size {
+		to := call.Out.Addr + at
+		if rank < c.rank { // this rank's own elements may be there, and are not added yet
+			to = box(0)
 		}
 		switch {
 		case rank > 0:
-			err = w.addScaled(call.In.DType, n, to, so, where(rank), share)
+			err = c.addScaled(s, call.In.DType, n, to, so, where(rank), share)
 		case call.Op == collective.Average:
-			err = w.scale(call.In.DType, n, to, so, share)
+			err = c.scale(s, call.In.DType, n, to, so, share)
 		default:
 			to = so
 		}
@@ -287,7 +296,7 @@ func (w *work) add(i int, p *piece) error {
 		}
 		so = to
 	}
-	return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+	return nil
 }
 
 // give copies this rank's sums of piece i to the others.
@@ -332,17 +341,17 @@ func flat(d ir.DType, n int, at uint64) ir.View {
 }
 
 // addScaled computes x + alpha*y of n elements.
-func (w *work) addScaled(d ir.DType, n int, out, x, y uint64, alpha float64) error {
+func (c *Communicator) addScaled(s device.StreamID, d ir.DType, n int, out, x, y uint64, alpha float64) error {
 	call := &ir.Call{Out: []ir.View{flat(d, n, out)}, In: []ir.View{flat(d, n, x), flat(d, n, y)}, Space: []int{n}, Flat: true,
 		Scalars: []ir.Scalar{ir.FloatScalar(alpha)}, Attrs: []ir.Value{ir.ScalarValue(ir.FloatScalar(alpha))}}
-	call.Kernel = w.c.set.AddScaled.Stored(0, d, call.Out, call.In)
-	return w.drv.Launch(w.dev, w.s, call)
+	call.Kernel = c.set.AddScaled.Stored(0, d, call.Out, call.In)
+	return c.driver.Launch(c.device.Index, s, call)
 }
 
 // scale computes alpha*x of n elements.
-func (w *work) scale(d ir.DType, n int, out, x uint64, alpha float64) error {
+func (c *Communicator) scale(s device.StreamID, d ir.DType, n int, out, x uint64, alpha float64) error {
 	number := ir.View{Ptr: unsafe.Pointer(&alpha), DType: ir.Float64, Shape: []int{n}, Strides: []int{0}}
 	call := &ir.Call{Out: []ir.View{flat(d, n, out)}, In: []ir.View{flat(d, n, x), number}, Space: []int{n}}
-	call.Kernel = w.c.set.Mul.Stored(0, d, call.Out, call.In)
-	return w.drv.Launch(w.dev, w.s, call)
+	call.Kernel = c.set.Mul.Stored(0, d, call.Out, call.In)
+	return c.driver.Launch(c.device.Index, s, call)
 }

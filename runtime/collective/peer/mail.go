@@ -1,0 +1,317 @@
+package peer
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+)
+
+// Mail is how calls that are captured travel. A recording of one device cannot wait for events of
+// another's, so ranks wait for words of memory that the others write. A word is 1 where what it
+// tells is so, and whoever waits for it clears it. So every replay finds the words as the one
+// before it found them. Ranks wait for one another on the host as they capture, to learn where the
+// others have their elements.
+//
+// No device runs into a wait for what is behind a wait of another: each piece of work follows, on
+// its own device too, what it waits for on the others. That holds also where a device does the
+// branches of a recording one after the other, in any order that is one of theirs.
+
+// The words that tell a rank something of another one, by slot.
+const (
+	wordArrived = iota // elements that the other sent are in the box
+	wordFree           // the other's box has room for elements
+	wordGiven          // the other has copied its sums to this rank's elements; slot 0 alone
+	wordKinds
+)
+
+// wordBytes is how far words are apart, so that no two share a line of a cache.
+const wordBytes = 128
+
+// A mail is what a rank has for calls that are captured.
+type mail struct {
+	memory       device.Memory
+	words, boxes uint64 // addresses: of the words, and of the boxes behind them
+	out, back    device.StreamID
+	begun        device.EventID
+	sent, added  [slots]device.EventID
+	ended        [2]device.EventID // of out and back
+	clearing     device.StreamID   // which ends waits once the group is of no more use
+	over         chan struct{}     // closed by Close
+	unblocking   sync.WaitGroup    // the goroutine that does
+}
+
+// post makes what the ranks of a group have for captured calls.
+func post(ends []*Communicator) error {
+	for _, c := range ends {
+		if err := c.openMail(); err != nil {
+			return fmt.Errorf("rank %d: %w", c.rank, err)
+		}
+	}
+	return nil
+}
+
+// openMail makes a rank's boxes, with room, and its words.
+func (c *Communicator) openMail() error {
+	words, ok := c.driver.(device.Signaler)
+	if !ok {
+		return fmt.Errorf("%w: streams of %s do not wait for words of memory", device.ErrUnavailable, c.device)
+	}
+	l := &mail{over: make(chan struct{})}
+	c.mail, c.words = l, words
+	dev := c.device.Index
+	_, highest := c.driver.PriorityRange(dev)
+	var err error
+	for _, s := range []*device.StreamID{&l.clearing, &l.out, &l.back} {
+		if *s, err = c.driver.NewStream(dev, highest); err != nil {
+			return err
+		}
+	}
+	for _, e := range l.events() {
+		if *e, err = c.driver.NewEvent(dev, false); err != nil {
+			return err
+		}
+	}
+	n := int64(slots * (c.size - 1))
+	before := n * wordKinds * wordBytes
+	bytes := before + n*c.slotBytes()
+	if l.memory, err = c.driver.Alloc(dev, bytes); errors.Is(err, device.ErrOutOfMemory) && memory.EmptyCache(c.device) == nil {
+		l.memory, err = c.driver.Alloc(dev, bytes)
+	}
+	if err != nil {
+		return err
+	}
+	l.words, l.boxes = l.memory.Addr, l.memory.Addr+uint64(before)
+	if err = c.driver.Zero(dev, l.clearing, l.memory, before); err != nil {
+		return err
+	}
+	for other := range c.size {
+		for slot := range slots {
+			if other != c.rank && err == nil {
+				err = words.WriteWord(dev, l.clearing, dev, c.word(c.rank, wordFree, slot, other), 1)
+			}
+		}
+	}
+	return errors.Join(err, c.driver.SyncStream(context.Background(), dev, l.clearing))
+}
+
+// events returns where the mail has its events.
+func (l *mail) events() []*device.EventID {
+	list := []*device.EventID{&l.begun, &l.ended[0], &l.ended[1]}
+	for slot := range slots {
+		list = append(list, &l.sent[slot], &l.added[slot])
+	}
+	return list
+}
+
+// place is the number of what a rank has for another one and a slot.
+func place(size, rank, other, slot int) int {
+	if other > rank {
+		other--
+	}
+	return slot*(size-1) + other
+}
+
+// word returns the address of a word of a rank that tells it something of another one.
+func (c *Communicator) word(rank, kind, slot, other int) uint64 {
+	at := kind*slots*(c.size-1) + place(c.size, rank, other, slot)
+	return c.hub.ends[rank].mail.words + uint64(at*wordBytes)
+}
+
+// box returns the address of a rank's box for what another one sends.
+func (c *Communicator) box(rank, slot, other int) uint64 {
+	return c.hub.ends[rank].mail.boxes + uint64(int64(place(c.size, rank, other, slot))*c.slotBytes())
+}
+
+// closeMail gives back what a rank has for captured calls, once replays are over. Those of a group
+// that is of no more use end as their waits do.
+func (c *Communicator) closeMail() (err error) {
+	l, dev := c.mail, c.device.Index
+	if l == nil {
+		return nil
+	}
+	if c.hub.failure() != nil {
+		if memory.Capturing(c.device) {
+			return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
+		}
+		ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+		defer cancel()
+		if err := c.driver.SyncDevice(ctx, dev); err != nil && ctx.Err() != nil {
+			return fmt.Errorf("rank %d: replays do not end: %w", c.rank, err)
+		}
+	}
+	close(l.over)
+	l.unblocking.Wait()
+	if l.memory.Addr != 0 {
+		err = c.driver.Free(dev, l.memory)
+	}
+	for _, e := range l.events() {
+		if *e != 0 {
+			err = errors.Join(err, c.driver.DestroyEvent(dev, *e))
+		}
+	}
+	for _, s := range []device.StreamID{l.out, l.back, l.clearing} {
+		if s != 0 {
+			err = errors.Join(err, c.driver.DestroyStream(dev, s))
+		}
+	}
+	return err
+}
+
+// A letter is the work of captured calls as it is recorded. The first error stays, and nothing is
+// recorded after it.
+type letter struct {
+	c   *Communicator
+	m   *meeting
+	s   device.StreamID
+	err error
+}
+
+// send records all-reduces on a stream that is captured, once all ranks capture them.
+func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.Call) error {
+	if err := c.hub.pass(m, c.rank, 0); err != nil {
+		return err
+	}
+	defer c.hub.finish(m)
+	c.last = m
+	l, w := c.mail, &letter{c: c, m: m, s: s}
+	w.record(l.begun, s)
+	for _, on := range []device.StreamID{l.out, l.back} {
+		w.wait(on, l.begun)
+	}
+	for i, p := range pieces(calls, c.set.Piece, c.size) {
+		call := calls[p.call]
+		w.deliver(i, &p, call)
+		w.add(i, &p, call)
+		w.give(i, &p, call)
+	}
+	w.others(func(rank int) { w.tell(l.back, wordGiven, 0, rank) })
+	for i, on := range []device.StreamID{l.out, l.back} {
+		w.record(l.ended[i], on)
+		w.wait(s, l.ended[i])
+	}
+	w.others(func(rank int) { w.await(s, wordGiven, 0, rank) })
+	return w.err
+}
+
+// do calls f unless something failed.
+func (w *letter) do(f func() error) {
+	if w.err == nil {
+		w.err = f()
+	}
+}
+
+func (w *letter) record(e device.EventID, s device.StreamID) {
+	w.do(func() error { return w.c.driver.RecordEvent(w.c.device.Index, e, s) })
+}
+
+func (w *letter) wait(s device.StreamID, e device.EventID) {
+	w.do(func() error { return w.c.driver.WaitEvent(w.c.device.Index, s, w.c.device.Index, e) })
+}
+
+// await has a stream wait for a word of this rank, and clear it.
+func (w *letter) await(s device.StreamID, kind, slot, other int) {
+	dev, at := w.c.device.Index, w.c.word(w.c.rank, kind, slot, other)
+	w.do(func() error { return w.c.words.AwaitWord(dev, s, at, 1) })
+	w.do(func() error { return w.c.words.WriteWord(dev, s, dev, at, 0) })
+}
+
+// tell has a stream tell another rank something of this one.
+func (w *letter) tell(s device.StreamID, kind, slot, other int) {
+	w.do(func() error {
+		return w.c.words.WriteWord(w.c.device.Index, s, w.c.hub.ends[other].device.Index, w.c.word(other, kind, slot, w.c.rank), 1)
+	})
+}
+
+// others calls f for every other rank, from the next one's on, so that not all send to the same
+// one at once.
+func (w *letter) others(f func(rank int)) {
+	for i := 1; i < w.c.size; i++ {
+		f((w.c.rank + i) % w.c.size)
+	}
+}
+
+// deliver copies to every other rank's box what that one adds up of piece i.
+func (w *letter) deliver(i int, p *piece, call *collective.Call) {
+	l, slot, size := w.c.mail, i%slots, call.In.DType.Size()
+	if i >= slots {
+		w.wait(l.out, l.added[slot])
+	}
+	w.others(func(rank int) {
+		from, n := p.of(rank)
+		if n == 0 {
+			return
+		}
+		w.await(l.out, wordFree, slot, rank)
+		w.do(func() error {
+			return w.c.driver.CopyPeer(w.c.device.Index, l.out, w.c.hub.ends[rank].device.Index, w.c.box(rank, slot, w.c.rank),
+				call.In.Addr+uint64(from*size), int64(n*size))
+		})
+		w.tell(l.out, wordArrived, slot, rank)
+	})
+	w.record(l.sent[slot], l.out)
+}
+
+// add adds up this rank's part of piece i.
+func (w *letter) add(i int, p *piece, call *collective.Call) {
+	l, slot := w.c.mail, i%slots
+	w.wait(w.s, l.sent[slot])
+	if _, n := p.of(w.c.rank); n > 0 {
+		w.others(func(rank int) { w.await(w.s, wordArrived, slot, rank) })
+		w.do(func() error {
+			return w.c.sum(w.s, call, p, func(rank int) uint64 { return w.c.box(w.c.rank, slot, rank) })
+		})
+		w.others(func(rank int) { w.tell(w.s, wordFree, slot, rank) })
+	}
+	w.record(l.added[slot], w.s)
+}
+
+// give copies this rank's sums of piece i to the others' elements.
+func (w *letter) give(i int, p *piece, call *collective.Call) {
+	l, size := w.c.mail, call.In.DType.Size()
+	from, n := p.of(w.c.rank)
+	if n == 0 {
+		return
+	}
+	w.wait(l.back, l.added[i%slots])
+	at := uint64(from * size)
+	w.others(func(rank int) {
+		to := w.m.calls[rank][p.call].Out.Addr
+		w.do(func() error {
+			return w.c.driver.CopyPeer(w.c.device.Index, l.back, w.c.hub.ends[rank].device.Index, to+at, call.Out.Addr+at, int64(n*size))
+		})
+	})
+}
+
+// unblock ends the waits of replays that are under way, once the group is of no more use: it
+// writes the words until the end is closed. What replays compute meanwhile is of no use.
+func (c *Communicator) unblock() {
+	tick := time.NewTicker(time.Millisecond)
+	defer tick.Stop()
+	end := time.NewTimer(max(c.hub.timeout, time.Minute))
+	defer end.Stop()
+	dev := c.device.Index
+	for {
+		select {
+		case <-c.mail.over:
+			return
+		case <-end.C:
+			return
+		case <-tick.C:
+		}
+		for other := range c.size {
+			for kind := range wordKinds {
+				for slot := range slots {
+					if other != c.rank && c.words.WriteWord(dev, c.mail.clearing, dev, c.word(c.rank, kind, slot, other), 1) != nil {
+						return // the device is of no more use either
+					}
+				}
+			}
+		}
+	}
+}
