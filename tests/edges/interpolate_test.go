@@ -23,3 +23,40 @@ func TestRandintLarge(t *testing.T) {
 		t.Error(y.Err())
 	}
 }
+
+// TestRandintWide draws between limits that lie farther apart than int64 holds.
+func TestRandintWide(t *testing.T) {
+	if math.MaxInt < math.MaxInt64 {
+		t.Skip("int has 32 bits")
+	}
+	for _, limits := range [][2]int{{math.MinInt, math.MaxInt}, {-2, math.MaxInt}, {math.MinInt, 1}} {
+		drawn, err := Data[int64](Randint([]int{1000}, limits[0], limits[1]))
+		if err != nil {
+			t.Fatal(err)
+		}
+		outer := 0
+		for _, v := range drawn {
+			if int(v) < limits[0] || int(v) >= limits[1] {
+				t.Errorf("%d is not from %d to before %d", v, limits[0], limits[1])
+			}
+			if v > 1<<62 || v < -1<<62 {
+				outer++
+			}
+		}
+		if outer < 400 || outer > 600 {
+			t.Errorf("%d of 1000 numbers from %v lie in the outer half", outer, limits)
+		}
+	}
+}
+
+// TestCol2imOfNothing: images of no batch, or of no channels, have no elements, and their gradient has none.
+func TestCol2imOfNothing(t *testing.T) {
+	for _, shape := range [][]int{{0, 18, 9}, {2, 0, 9}} {
+		x := Zeros(shape, RequireGrad())
+		y := Col2im(x, []int{4, 5}, []int{2, 3}, Stride(2, 1), Padding(1, 0))
+		g, err := Gradients([]Tensor{y.Sum()}, []Tensor{x})
+		if err != nil || y.NumElements() != 0 || g[0].NumElements() != 0 {
+			t.Errorf("of %v: %v, gradient %v, %v", shape, y.Shape(), g, err)
+		}
+	}
+}
