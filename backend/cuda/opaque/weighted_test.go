@@ -63,6 +63,45 @@ func TestWeightedRowsInParts(t *testing.T) {
 	}
 }
 
+// TestFoldBlocksInParts: a launch takes whole planes of less than 2^31 elements together, and the
+// places of the parts are those of their first planes; no planes are no launch.
+func TestFoldBlocksInParts(t *testing.T) {
+	type part struct {
+		count   uint32
+		out, in uint64
+	}
+	for _, test := range []struct {
+		planes int
+		want   []part
+	}{
+		{0, nil},
+		{5, []part{{2 << 29, 0, 0}, {2 << 29, 4 << 30, 4 << 30}, {2 << 29, 8 << 30, 8 << 30}, {2 << 29, 12 << 30, 12 << 30}, {2 << 29, 16 << 30, 16 << 30}}},
+	} {
+		g, one := &weightedGPU{}, ir.IntsValue([]int{1, 1})
+		c := &ir.Call{
+			In: []ir.View{deviceView(0, test.planes, 1, 1<<30)}, Out: []ir.View{deviceView(0, test.planes, 1<<15, 1<<15)},
+			Attrs: []ir.Value{ir.IntsValue([]int{1 << 15, 1 << 15}), one, one, ir.IntsValue([]int{0, 0}), one},
+		}
+		if err := opaque.FoldBlocks(g, c); err != nil {
+			t.Fatal(err)
+		}
+		var got []part
+		for _, b := range g.params {
+			p := paramsOf[struct {
+				windows           [32]uint32
+				count, padded     uint32
+				positions         [3]uint32
+				out, in           uint64
+				elements, planeOf int64
+			}](t, b)
+			got = append(got, part{p.count, p.out, p.in})
+		}
+		if diff := cmp.Diff(test.want, got, cmp.AllowUnexported(part{})); diff != "" {
+			t.Errorf("%d planes (-want +got):\n%s", test.planes, diff)
+		}
+	}
+}
+
 // A weightedGPU lends operands as they are.
 type weightedGPU struct{ recorder }
 
