@@ -84,3 +84,35 @@ func gateSums(x ...tensor.Tensor) (tensor.Tensor, error) {
 	y := x[0].Mul(x[1]).Mul(x[1].MulScalar(-1).AddScalar(1)).Sum(tensor.Dim(0))
 	return y, y.Err()
 }
+
+// BenchmarkActivations measures a layer of a transformer with what follows it, of bfloat16 on
+// accelerators: as programs that give eager code's bits, and that may round otherwise.
+func BenchmarkActivations(b *testing.B) {
+	for _, dev := range devices() {
+		if !dev.Accelerator() || dev.Kind == device.KindSim {
+			continue
+		}
+		on, of := tensor.On(dev), tensor.OfType(tensor.BFloat16)
+		x := []tensor.Tensor{tensor.Randn([]int{8192, 768}, on, of), tensor.Randn([]int{3072, 768}, on, of), tensor.Randn([]int{3072}, on, of)}
+		for name, act := range activations {
+			f := func(x ...tensor.Tensor) (tensor.Tensor, error) { return act(x[0].Linear(x[1], tensor.Bias(x[2]))), nil }
+			for way, options := range map[string][]compile.Option{"fused": nil, "relaxed": {compile.Relaxed()}} {
+				b.Run(fmt.Sprintf("%s/%s/%s", dev.Kind, name, way), func(b *testing.B) {
+					c := compile.Func(f, options...)
+					defer c.Close()
+					b.ResetTimer()
+					for i := range b.N + 3 {
+						if i == 3 { // recorded, captured, launched
+							must(b, stream.Synchronize(context.Background(), dev))
+							b.ResetTimer()
+						}
+						y, err := c.Call(x...)
+						must(b, err)
+						y.Release()
+					}
+					must(b, stream.Synchronize(context.Background(), dev))
+				})
+			}
+		}
+	}
+}
