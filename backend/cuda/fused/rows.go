@@ -17,7 +17,7 @@ import (
 )
 
 const (
-	rowThreads  = 128 // of a block, as in rowwise.cuh
+	rowThreads  = 128 // of a block at most, as in rowwise.cuh
 	vectorBytes = 16
 	vectorsEach = 4 // of a row that a thread should have, at least, as a fold alone does
 	mostBlocks  = 1<<31 - 1
@@ -50,6 +50,9 @@ func (p *rowPrinter) launch(g code.GPU, c *ir.Call) error {
 		lanes = min(rowThreads, int64(1)<<bits.Len64(uint64(n-1)))
 	}
 	each := rowThreads / lanes
+	if lanes > warp {
+		each = 1 // warps of a block wait for each other: for those of their row alone
+	}
 	grid := [3]int{int(min((rows+each-1)/each, mostBlocks)), 1, 1}
 	return g.Launch(module, p.kernel(c, (length/width+lanes-1)/lanes), grid, [3]int{int(lanes), int(each), 1}, 0, params(c))
 }
