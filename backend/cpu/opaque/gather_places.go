@@ -30,14 +30,22 @@ func (s *slicing) each(f func(o, k, lo, hi int)) {
 // Elements that one call is given are not given to another, so slices named twice stay in
 // order.
 func (s *slicing) eachPart(f func(o, lo, hi int)) {
-	if len(s.index) == 0 || s.outer*s.inner == 0 {
+	if s.outer*s.inner == 0 {
 		return
 	}
-	parts := s.widths()
-	pool.For(s.outer*parts, max(1, moveWork/(min(s.inner, sliceWidth)*len(s.index))), func(first, end int) {
+	parts, slices := s.widths(), max(1, len(s.index))
+	if s.x.pending && s.outer*parts < runtime.GOMAXPROCS(0) {
+		s.x.rest(s.outer * s.along * s.inner)
+	}
+	if s.x.pending {
+		slices += s.along
+	}
+	pool.For(s.outer*parts, max(1, moveWork/(min(s.inner, sliceWidth)*slices)), func(first, end int) {
 		for ; first < end; first++ {
 			lo := first % parts * sliceWidth
-			f(first/parts, lo, min(lo+sliceWidth, s.inner))
+			hi := min(lo+sliceWidth, s.inner)
+			s.x.rows(first/parts*s.along*s.inner+lo, s.along, hi-lo, s.inner)
+			f(first/parts, lo, hi)
 		}
 	})
 }
@@ -56,24 +64,54 @@ func (s *slicing) byPlaces() bool {
 // eachPlace does as each, a share of the places along the axis on each processor: all names
 // of one place are of one share, so that they stay in order.
 func (s *slicing) eachPlace(f func(o, k, lo, hi int)) {
-	n := len(s.index)
 	names, ends := s.sorted()
-	pool.For(s.outer*n, max(1, moveWork/s.inner), func(first, end int) {
-		for first < end {
-			o, a := first/n, first%n
-			b := min(n, a+end-first)
-			first += b - a
-			if p := s.index[names[a]]; p > 0 && a > ends[p-1] || p == 0 && a > 0 { // of the share before
-				a = ends[p]
+	once := max(1, copiedOnce/s.inner)
+	pool.For(s.outer*s.along, max(1, moveWork/s.inner), func(first, end int) {
+		for copied := first; first < end; first++ {
+			if first == copied {
+				n := min(once, end-first)
+				s.x.copy(first*s.inner, n*s.inner)
+				copied += n
 			}
-			if a >= b {
-				continue
+			o, p := first/s.along, first%s.along
+			begin := 0
+			if p > 0 {
+				begin = ends[p-1]
 			}
-			for _, k := range names[a:ends[s.index[names[b-1]]]] {
+			for _, k := range names[begin:ends[p]] {
 				for lo := 0; lo < s.inner; lo += sliceWidth {
 					f(o, k, lo, min(lo+sliceWidth, s.inner))
 				}
 			}
+		}
+	})
+}
+
+// copiedOnce is how many elements are copied before slices of them are changed, about: the
+// first cache holds them.
+const copiedOnce = 2048
+
+// eachOnce calls f for the last name of every place that is named, and copies the others; the
+// order of writes does not matter so.
+func (s *slicing) eachOnce(f func(o, k int)) {
+	last := make([]int, s.along) // the last name of each place, and 1
+	for k, p := range s.index {
+		last[p] = k + 1
+	}
+	pool.For(s.outer*s.along, max(1, moveWork/s.inner), func(first, end int) {
+		for first < end {
+			o, p := first/s.along, first%s.along
+			if k := last[p]; k > 0 {
+				f(o, k-1)
+				first++
+				continue
+			}
+			n := 1
+			for n < end-first && p+n < s.along && last[p+n] == 0 {
+				n++
+			}
+			s.x.copy(first*s.inner, n*s.inner)
+			first += n
 		}
 	})
 }

@@ -14,7 +14,8 @@ import (
 // axes before that one have outer elements, those after it inner.
 type slicing struct {
 	outer, along, inner int
-	index               []int64 // checked
+	index               []int64   // checked
+	x                   *original // what is copied before slices are changed
 }
 
 // slicesOf returns the slices along attribute dim that operand 1, of one axis or
@@ -170,15 +171,19 @@ func takeShort[T any](dst, src unsafe.Pointer, index []int64, size int) {
 func (s *slicing) put(out, src ir.View) {
 	size, n := out.DType.Size(), len(s.index)
 	repeated := move.Fill(simd.Active(), size)
-	s.each(func(o, k, lo, hi int) {
+	write := func(o, k, lo, hi int) {
 		to := unsafe.Add(out.Ptr, ((o*s.along+int(s.index[k]))*s.inner+lo)*size)
 		if len(src.Shape) == 0 {
 			repeated(to, src.Ptr, hi-lo)
 			return
 		}
-		from := unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size)
-		copy(unsafe.Slice((*byte)(to), (hi-lo)*size), unsafe.Slice((*byte)(from), (hi-lo)*size))
-	})
+		move.Copy(simd.Active(), to, unsafe.Add(src.Ptr, ((o*n+k)*s.inner+lo)*size), (hi-lo)*size)
+	}
+	if s.x.pending {
+		s.eachOnce(func(o, k int) { write(o, k, 0, s.inner) })
+		return
+	}
+	s.each(write)
 }
 
 // add adds the slices of src, which are as many as are named, to those of out, by
@@ -272,7 +277,7 @@ func IndexAdd(c *ir.Call) error {
 		return err
 	}
 	d, src := tile.TargetOf(c.Out[0], acc), tile.Dense(c.In[2], acc)
-	tile.Copy(d, c.In[0])
+	s.x = originalOf(d, c.In[0])
 	s.add(d, src, sum)
 	tile.Finish(c.Out[0], d)
 	return nil

@@ -46,6 +46,9 @@ func (o *original) rows(at, rows, n, step int) {
 	if !o.pending || n == 0 {
 		return
 	}
+	if n == step {
+		rows, n = 1, rows*n
+	}
 	level, to := simd.Active(), unsafe.Add(o.out, at*o.size)
 	if !o.same {
 		move.CopyRows(level, to, unsafe.Add(o.x, at*o.size), rows, n*o.size, step*o.size, step*o.size)

@@ -117,7 +117,7 @@ func scatterSlices(c *ir.Call, dtype ir.DType, put func(s *slicing, out, src ir.
 		src = part(src, nil, c.In[1].Shape)
 	}
 	d := tile.TargetOf(c.Out[0], dtype)
-	tile.Copy(d, x)
+	s.x = originalOf(d, x)
 	put(s, d, tile.Dense(src, dtype))
 	tile.Finish(c.Out[0], d)
 	return true, nil
