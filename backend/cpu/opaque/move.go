@@ -8,7 +8,9 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -58,13 +60,64 @@ func PadConstant(c *ir.Call) error {
 		from[a], to[a] = max(-before, 0), max(before, 0)
 		shape[a] = max(0, x.Shape[a]+min(before, 0)+min(after, 0))
 	}
-	if !slices.Equal(shape, out.Shape) {
-		fill(out, c.Attrs[1].Scalar, c.Compute)
+	if slices.Equal(shape, out.Shape) {
+		tile.Copy(out, part(x, from, shape))
+		return nil
 	}
+	one := tile.NewDense(out.DType, []int{1})
+	fill(one, c.Attrs[1].Scalar, c.Compute)
+	if ir.NumElements(shape) > 0 && padPlanes(out, part(x, from, shape), to, one.Ptr) {
+		return nil
+	}
+	one.Shape, one.Strides = out.Shape, make([]int, rank)
+	tile.Copy(out, one)
 	if ir.NumElements(shape) > 0 {
 		tile.Copy(part(out, to, shape), part(x, from, shape))
 	}
 	return nil
+}
+
+// Elements of a matrix that is filled, and then written into while a cache holds it.
+const leastPlane, mostPlane = 64, 32 * 1024
+
+// padPlanes puts x into out at the given place, and the element at one around it, matrix by
+// matrix of the last two axes. It reports false, and does nothing, where these do not suit it.
+func padPlanes(out, x ir.View, to []int, one unsafe.Pointer) bool {
+	lead := len(out.Shape) - 2
+	if lead < 0 || !out.IsContiguous() || x.DType != out.DType || x.Strides[lead+1] != 1 {
+		return false
+	}
+	width, size := out.Shape[lead+1], out.DType.Size()
+	plane := out.Shape[lead] * width
+	if plane < leastPlane || plane > mostPlane {
+		return false
+	}
+	level, fill := simd.Active(), move.Fill(simd.Active(), size)
+	at := (to[lead]*width + to[lead+1]) * size
+	pool.For(ir.NumElements(out.Shape[:lead]), max(1, moveWork/plane), func(lo, hi int) {
+		for ; lo < hi; lo++ {
+			target := unsafe.Add(out.Ptr, lo*plane*size)
+			fill(target, one, plane)
+			if off, inside := placeIn(x, out.Shape[:lead], to, lo); inside {
+				move.CopyRows(level, unsafe.Add(target, at), unsafe.Add(x.Ptr, off*size), x.Shape[lead], x.Shape[lead+1]*size, width*size, x.Strides[lead]*size)
+			}
+		}
+	})
+	return true
+}
+
+// placeIn returns the offset in x, which begins at place to of a tensor, of row-major position
+// i of that tensor's first axes, and whether x has it.
+func placeIn(x ir.View, shape, to []int, i int) (off int, inside bool) {
+	for a := len(shape) - 1; a >= 0; a-- {
+		p := i%shape[a] - to[a]
+		if p < 0 || p >= x.Shape[a] {
+			return 0, false
+		}
+		off += p * x.Strides[a]
+		i /= shape[a]
+	}
+	return off, true
 }
 
 // fill sets every element of v to s, as a number of dtype compute.
