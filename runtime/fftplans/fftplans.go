@@ -48,8 +48,8 @@ type entry struct {
 	place *list.Element // in Cache.recent; nil where the plan is not kept
 }
 
-// New returns a cache that keeps at most max plans.
-func New(max int) *Cache { return &Cache{max: max, plans: map[any]*entry{}} }
+// New returns a cache that keeps at most n plans; fewer than none are none.
+func New(n int) *Cache { return &Cache{max: max(n, 0), plans: map[any]*entry{}} }
 
 var errNil = errors.New("fftplans: a nil *fftplans.Cache; New makes one")
 

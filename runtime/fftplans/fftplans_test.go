@@ -93,14 +93,16 @@ func TestLeastRecentlyUsedGoes(t *testing.T) {
 }
 
 func TestNothingIsKeptOfZero(t *testing.T) {
-	w := workshop{cache: New(0)}
-	for range 2 {
-		if err := w.use(1); err != nil {
-			t.Fatal(err)
+	for _, n := range []int{0, -5} {
+		w := workshop{cache: New(n)}
+		for range 2 {
+			if err := w.use(1); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	if diff := cmp.Diff([]int{-1, -1}, w.state()); diff != "" || w.cache.Size() != 0 {
-		t.Errorf("%d kept (-want +got):\n%s", w.cache.Size(), diff)
+		if diff := cmp.Diff([]int{-1, -1}, w.state()); diff != "" || w.cache.Size() != 0 || w.cache.MaxSize() != 0 {
+			t.Errorf("of at most %d, %d kept (-want +got):\n%s", n, w.cache.Size(), diff)
+		}
 	}
 }
 
