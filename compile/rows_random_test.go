@@ -21,7 +21,7 @@ func randomRows(seed uint64) func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 		for range 3 + r.IntN(8) {
 			a, b := at(), at()
 			var y tensor.Tensor
-			switch r.IntN(12) {
+			switch r.IntN(13) {
 			case 0:
 				y = a.Add(b)
 			case 1:
@@ -44,6 +44,8 @@ func randomRows(seed uint64) func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 				y = x[0].Mul(a).Mean(last...)
 			case 10:
 				y = x[0].Sub(a).Max(last...)
+			case 11:
+				y = a.ToType(tensor.BFloat16).MulScalar(0.7).ToType(a.DType())
 			default:
 				y = x[0].Add(a).Min(last...)
 			}
@@ -72,7 +74,11 @@ func testRandomRows(t *testing.T, dev device.Device) {
 	}
 	for seed := range uint64(programs) {
 		n := []int{32, 33, 64, 100, 1000, 1030, 2100}[seed%7]
-		of := tensor.OfType([]tensor.DType{tensor.Float32, tensor.Float64}[seed/7%2])
+		dtypes := []tensor.DType{tensor.Float32, tensor.Float64}
+		if dev.Kind == device.KindCPU {
+			dtypes = append(dtypes, tensor.Float16, tensor.BFloat16)
+		}
+		of := tensor.OfType(dtypes[int(seed)/7%len(dtypes)])
 		x := []tensor.Tensor{tensor.Randn([]int{18, n}, of), tensor.Randn([]int{n}, of), tensor.Randn([]int{18, 1}, of)}
 		f := randomRows(seed)
 		t.Run(fmt.Sprint(seed, " of ", n), func(t *testing.T) {

@@ -18,8 +18,8 @@ func (d *Driver) Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error) {
 	return fused.Code(r)
 }
 
-// Rounds reports that loops of regions compute with whole elements only.
-func (d *Driver) Rounds() bool { return false }
+// Rounds reports that loops of regions round.
+func (d *Driver) Rounds() bool { return true }
 
 // FuseRows returns the function of rows.
 func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
@@ -38,9 +38,9 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 }
 
 // TakesProduct reports whether something follows a product of matrices, whose sums of a
-// factor are no quicker with it.
+// factor are no quicker with it, and which is of floats of 32 bits or more.
 func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool {
-	return p.After != nil && p.Of.Op.Tags&ir.TagProduct != 0
+	return p.After != nil && p.Of.Op.Tags&ir.TagProduct != 0 && p.Of.DType == p.Of.Compute
 }
 
 // FuseFold returns the function of a fold.

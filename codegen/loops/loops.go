@@ -22,6 +22,8 @@ type Body struct {
 	Check  func(ir.DType) (*expr.Graph, error) // checks the expression for another dtype
 	Inputs []lower.Input                       // where its names are read
 	Halves []ir.DType                          // the 16-bit floats that operands and results may be stored as
+	In     []ir.DType                          // of a body with operands or results of 16 bits beside others: what all are stored as
+	Out    []ir.DType
 	Narrow int                                 // operands of a float64 body from this one on may be stored as float32; 0 for none
 }
 
@@ -39,6 +41,7 @@ type Set struct {
 	Main, Past        *Loop
 	Float16, BFloat16 *Loop // with operands and results stored so; one for both where it may be
 	Float32           *Loop // with the last operands stored so
+	Ports             *Loop // with operands and results stored as the body's In and Out
 }
 
 // mathSets are the sets of functions by instruction set.
@@ -90,6 +93,9 @@ func (b *Body) Loops(isa x86.ISA) (Set, error) {
 	if b.Graph.T == ir.Float32 {
 		set.Past = &Loop{ISA: isa, Prog: set.Main.Prog, Past: true, Each: each}
 		set.stored(b, typed)
+	}
+	if b.In != nil && each == 1 {
+		set.Ports = &Loop{ISA: isa, Prog: lower.StoredAs(typed, func(i int) ir.DType { return b.In[i] }, func(i int) ir.DType { return b.Out[i] }), Each: 1}
 	}
 	if b.Narrow > 0 && b.Graph.T == ir.Float64 {
 		set.Float32 = &Loop{ISA: isa, Prog: lower.Narrow(typed, b.Narrow), Each: 1}

@@ -67,7 +67,7 @@ type rowBuilder struct {
 	of    map[int]int    // by value: the pass that gives it
 	now   map[int]lane.V // by value: what the pass in the making has of it
 	pass  *x86.Pass
-	types []lane.Type // by value
+	types []lane.Type // by value: what is computed with
 }
 
 // Loops returns what is to be made for an instruction set. The error says which part has no
@@ -76,7 +76,7 @@ func (r *Rows) Loops(isa x86.ISA) (*RowSet, error) {
 	b := &rowBuilder{Rows: r, isa: isa, place: map[int]int{}, array: map[int]int{}, of: map[int]int{}, types: make([]lane.Type, len(r.DTypes)),
 		set: &RowSet{ISA: isa, Count: -1, Block: r.Scalars, Read: make([]ir.DType, r.Scalars)}}
 	for v, d := range r.DTypes {
-		if b.types[v] = lower.Type(d); b.types[v] == lane.Invalid {
+		if b.types[v] = lower.Type(d.Compute()); b.types[v] == lane.Invalid || r.Single[v] && d != d.Compute() {
 			return nil, fmt.Errorf("%s has no lanes: %w", d, x86.ErrUnsupported)
 		}
 	}
@@ -224,7 +224,7 @@ func (b *rowBuilder) store(p *lane.Prog, at int, parts [][]int) {
 		if !ok || b.of[v] != at || !later && !b.Stored[v] {
 			continue
 		}
-		p.Out(x)
+		p.Out(lower.Store(p, x, b.DTypes[v]))
 		b.pass.Out, b.pass.Last = append(b.pass.Out, b.arrayOf(v)), append(b.pass.Last, !later)
 	}
 }
@@ -249,7 +249,7 @@ func (b *rowBuilder) element(p *lane.Prog, v int) lane.V {
 	if b.Single[v] {
 		return p.Scalar(b.placeOf(v), b.types[v])
 	}
-	x := p.Arg(len(b.pass.In), b.types[v])
+	x := lower.Load(p, len(b.pass.In), b.DTypes[v])
 	b.pass.In = append(b.pass.In, b.arrayOf(v))
 	b.now[v] = x
 	return x

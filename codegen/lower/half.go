@@ -45,6 +45,13 @@ func Signs(p *lane.Prog) *lane.Prog {
 // Stored returns a program that computes as p does, with operands and results that are
 // float32 in p held in memory as a 16-bit float, to which results are rounded.
 func Stored(p *lane.Prog, as ir.DType) *lane.Prog {
+	same := func(int) ir.DType { return as }
+	return StoredAs(p, same, same)
+}
+
+// StoredAs is Stored where each operand and result that is float32 in p has a dtype of its
+// own, which may be float32.
+func StoredAs(p *lane.Prog, in, out func(i int) ir.DType) *lane.Prog {
 	q := &lane.Prog{}
 	args := make([]lane.V, len(p.Args()))
 	for i, t := range p.Args() {
@@ -52,23 +59,39 @@ func Stored(p *lane.Prog, as ir.DType) *lane.Prog {
 		case t == lane.Invalid:
 		case t != lane.F32:
 			args[i] = q.Arg(i, t)
-		case as == ir.Float16:
-			args[i] = q.Widen(q.Arg(i, lane.F16), lane.F32)
 		default:
-			args[i] = q.Bits(q.Shl(q.Widen(q.Arg(i, lane.I16), lane.I32), 16), lane.F32)
+			args[i] = Load(q, i, in(i))
 		}
 	}
-	for _, v := range q.Inline(p, args...) {
-		switch {
-		case q.Type(v) != lane.F32:
-		case as == ir.Float16:
-			v = q.Narrow(v, lane.F16)
-		default:
-			v = roundBF16(q, v)
+	for i, v := range q.Inline(p, args...) {
+		if q.Type(v) == lane.F32 {
+			v = Store(q, v, out(i))
 		}
 		q.Out(v)
 	}
 	return q
+}
+
+// Load returns operand i, which is of a dtype in memory, as what is computed with.
+func Load(p *lane.Prog, i int, d ir.DType) lane.V {
+	switch d {
+	case ir.Float16:
+		return p.Widen(p.Arg(i, lane.F16), lane.F32)
+	case ir.BFloat16:
+		return p.Bits(p.Shl(p.Widen(p.Arg(i, lane.I16), lane.I32), 16), lane.F32)
+	}
+	return p.Arg(i, Type(d))
+}
+
+// Store returns what is computed with as it is in memory as a dtype, to which it is rounded.
+func Store(p *lane.Prog, v lane.V, d ir.DType) lane.V {
+	switch d {
+	case ir.Float16:
+		return p.Narrow(v, lane.F16)
+	case ir.BFloat16:
+		return roundBF16(p, v)
+	}
+	return v
 }
 
 // Narrow returns a program that computes as p does, with operands from the given one on
@@ -93,10 +116,15 @@ func Narrow(p *lane.Prog, from int) *lane.Prog {
 
 // roundBF16 rounds to nearest even; NaN becomes quiet.
 func roundBF16(p *lane.Prog, x lane.V) lane.V {
+	return p.Narrow(p.Shr(bf16Bits(p, x), 16), lane.I16)
+}
+
+// bf16Bits returns the bits of x such that the upper half of them is x rounded by roundBF16.
+func bf16Bits(p *lane.Prog, x lane.V) lane.V {
 	c := func(n int64) lane.V { return p.ConstI(lane.I32, n) }
 	bits := p.Bits(x, lane.I32)
 	odd := p.And(p.Shr(bits, 16), c(1))
 	up := p.Add(p.Add(bits, c(0x7fff)), odd)
 	quiet := p.Or(bits, c(0x400000))
-	return p.Narrow(p.Shr(p.Select(p.Cmp(lane.UNO, x, x), quiet, up), 16), lane.I16)
+	return p.Select(p.Cmp(lane.UNO, x, x), quiet, up)
 }

@@ -176,6 +176,14 @@ func (l *lowerer) call(v *expr.Value, args []lane.V) (lane.V, error) {
 		return l.convert(v, args[0], from)
 	case "uniform", "normal", "random_bits":
 		return l.random(v, args)
+	case expr.RoundedTo(ir.Float16), expr.RoundedTo(ir.BFloat16):
+		if l.Type(args[0]) != lane.F32 {
+			return 0, fmt.Errorf("%s of %s", v.Name, from)
+		}
+		if v.Name == expr.RoundedTo(ir.Float16) {
+			return l.Widen(l.Narrow(args[0], lane.F16), lane.F32), nil
+		}
+		return l.Bits(l.And(bf16Bits(l.Prog, args[0]), l.ConstI(lane.I32, -1<<16)), lane.F32), nil
 	}
 	var x lane.V
 	switch from.Category() {

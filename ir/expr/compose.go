@@ -63,11 +63,14 @@ func (c *Composer) Add(g *Graph, names map[string]*Value) ([]*Value, error) {
 	return roots, nil
 }
 
-// Rounded returns v rounded to a float of 16 bits, as it is where it is stored. Only CUDA
-// prints it, as the function rounded_ and the name of the dtype.
+// Rounded returns v rounded to a float of 16 bits, as it is where it is stored: a call of the
+// function of RoundedTo, which backends know.
 func (c *Composer) Rounded(v *Value, to ir.DType) *Value {
-	return c.intern(Value{Op: OpCall, Name: "rounded_" + to.String(), Kind: v.Kind, Args: []*Value{v}})
+	return c.intern(Value{Op: OpCall, Name: RoundedTo(to), Kind: v.Kind, Args: []*Value{v}})
 }
+
+// RoundedTo names the function that rounds a float32 to a float of 16 bits.
+func RoundedTo(d ir.DType) string { return "rounded_" + d.String() }
 
 // Graph returns the graph of roots, over what env declares. The composer is used up.
 func (c *Composer) Graph(env Env, roots []*Value) *Graph {

@@ -70,14 +70,23 @@ func (c *vectors) run(n int, dst unsafe.Pointer, dstStep int, src unsafe.Pointer
 	}
 }
 
-// contiguous converts n elements, which are move.Step or more.
+// contiguous converts n elements, which are move.Step or more. A converter takes the last
+// ones twice where they are no whole step: not of what is written where it is read.
 func (c *vectors) contiguous(n int, dst, src unsafe.Pointer) {
+	rest := 0
+	if dst == src {
+		rest = n % move.Step
+	}
+	n -= rest
 	for n > move.Chunk+move.Step {
 		c.convert(move.Bytes(dst), move.Bytes(src), move.Chunk)
 		n -= move.Chunk
 		dst, src = unsafe.Add(dst, move.Chunk*c.toSize), unsafe.Add(src, move.Chunk*c.srcSize)
 	}
 	c.convert(move.Bytes(dst), move.Bytes(src), n)
+	if rest > 0 {
+		c.plain(rest, unsafe.Add(dst, n*c.toSize), 1, unsafe.Add(src, n*c.srcSize), 1)
+	}
 }
 
 // pieceSize is how many elements strided gathers before it converts them.

@@ -90,6 +90,31 @@ func check(t *testing.T, what string, have, want Func, n int, steps [2]int, size
 	}
 }
 
+// TestInPlace converts elements where they are, to others of their size, with every number of
+// them up to 70.
+func TestInPlace(t *testing.T) {
+	rng := rand.New(rand.NewPCG(5, 6))
+	plain := table(simd.Portable)
+	for level, convert := range levels() {
+		for to := range ir.DType(ir.NumDTypes) {
+			for from := range ir.DType(ir.NumDTypes) {
+				if convert[to][from] == nil || to.Size() != from.Size() {
+					continue
+				}
+				for n := range 70 {
+					mem := numbers(rng, from, n+1)
+					want, got := bytes.Clone(mem), bytes.Clone(mem)
+					plain[to][from](n, unsafe.Pointer(&want[0]), 1, unsafe.Pointer(&mem[0]), 1)
+					convert[to][from](n, unsafe.Pointer(&got[0]), 1, unsafe.Pointer(&got[0]), 1)
+					if !bytes.Equal(got, want) {
+						t.Fatalf("%s: %d of %s to %s in place: %x, want %x", level, n, from, to, got, want)
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestEverySixteenBits compares the conversions from 16-bit floats for each of their
 // values, and those to them at every place where rounding changes.
 func TestEverySixteenBits(t *testing.T) {

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"slices"
 	"sync"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -12,6 +13,7 @@ import (
 type code struct {
 	loop   vector.Func       // over operands and results in the dtypes that they are computed in
 	stored vector.Func       // over those in the dtypes of the kernel's ports
+	narrow bool              // stored is another than loop, for a port is stored as 16 bits
 	set    vector.Set        // loop, and what does the same otherwise
 	fold   *vector.FoldFuncs // of a reduction or a scan
 	parts  parts             // of a reduction with States
@@ -33,9 +35,12 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 		c.opaque = of
 	case *vector.Code:
 		c.fold, c.set = of.Fold(k, simd.Active()), of.Set(k, simd.Active())
-		c.loop, c.stored = c.set.Main, c.set.Main
-		if k.DType != k.Compute {
+		c.loop, c.stored, c.narrow = c.set.Main, c.set.Main, narrow(k)
+		switch {
+		case k.DType != k.Compute:
 			c.stored = c.set.Stored(k.DType)
+		case c.narrow:
+			c.stored = c.set.OfPorts()
 		}
 		if p := of.Parts; p != nil {
 			main := func(part *vector.Code) vector.Func {
@@ -52,3 +57,9 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 	}
 	return c
 })
+
+// narrow reports whether a port's dtype is not what it is computed in.
+func narrow(k *ir.Kernel) bool {
+	as := func(p ir.Port) bool { return p.DType != p.Compute }
+	return slices.ContainsFunc(k.In, as) || slices.ContainsFunc(k.Out, as)
+}

@@ -110,7 +110,7 @@ func (e *elementwise) prepare(c *ir.Call, code *code) {
 	for i, v := range c.In {
 		e.args[i+1].Init(v, c.Kernel.In[i].Compute)
 	}
-	if c.DType != c.Compute && code.stored != nil && asStored(c) && e.flat() {
+	if code.narrow && code.stored != nil && asStored(c) && e.flat() {
 		e.loop = code.stored
 		e.args[0].Init(c.Out[0], c.Out[0].DType)
 		for i, v := range c.In {

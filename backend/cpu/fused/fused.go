@@ -8,6 +8,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
@@ -38,6 +39,13 @@ type stage struct {
 	results int
 	in      []fusion.Source
 	scalars []int
+	rounded []rounding
+}
+
+// A rounding is a value that becomes one of 16 bits, and float32 again.
+type rounding struct {
+	value        int
+	narrow, wide convert.Func
 }
 
 // A chain is a region's members and where their values are.
@@ -50,6 +58,7 @@ type chain struct {
 	numbers []ir.DType // by scalar: what it is repeated as where a member reads it as an operand; or Invalid
 	room    int        // bytes of scratch for an element
 	most    int        // elements of a piece
+	halves  bool       // values are rounded
 	scratch sync.Pool
 }
 
@@ -59,7 +68,11 @@ type room struct {
 	p       []unsafe.Pointer // by value, then by number
 	args    []unsafe.Pointer
 	scalars []ir.Scalar
+	half    unsafe.Pointer // elements of 16 bits
 }
+
+// halfSize is the bytes of a float of 16 bits.
+const halfSize = 2
 
 // pieces returns the loop that runs the members one after the other.
 func pieces(r *fusion.Region) (vector.Func, error) {
@@ -71,7 +84,7 @@ func pieces(r *fusion.Region) (vector.Func, error) {
 		c.targets[v] = i
 	}
 	for i := range r.Op.In {
-		c.sizes[i] = r.Kernel.In[i].DType.Size()
+		c.sizes[i] = r.Kernel.In[i].Compute.Size()
 	}
 	for i := range r.Members {
 		m := &r.Members[i]
@@ -83,17 +96,25 @@ func pieces(r *fusion.Region) (vector.Func, error) {
 		if set.Main == nil {
 			return nil, fmt.Errorf("%s has no loop for %s on the cpu", m.Kernel.Op.Name, m.Kernel.Compute)
 		}
-		c.stages = append(c.stages, stage{set.Main, m.Out, len(m.Kernel.Out), m.In, m.Scalars})
+		own := stage{loop: set.Main, out: m.Out, results: len(m.Kernel.Out), in: m.In, scalars: m.Scalars}
+		for _, x := range m.Rounded {
+			own.rounded = append(own.rounded, rounding{x.Value, convert.Between(x.To, ir.Float32), convert.Between(ir.Float32, x.To)})
+			c.halves = true
+		}
+		c.stages = append(c.stages, own)
 		for j, p := range m.Kernel.Out {
-			c.sizes[m.Out+j] = p.DType.Size()
-			c.room += p.DType.Size()
+			c.sizes[m.Out+j] = p.Compute.Size()
+			c.room += p.Compute.Size()
 		}
 		for j, from := range m.In {
 			if from.Value < 0 && c.numbers[from.Scalar] == ir.Invalid {
-				c.numbers[from.Scalar] = m.Kernel.In[j].DType
-				c.room += m.Kernel.In[j].DType.Size()
+				c.numbers[from.Scalar] = m.Kernel.In[j].Compute
+				c.room += m.Kernel.In[j].Compute.Size()
 			}
 		}
+	}
+	if c.halves {
+		c.room += halfSize
 	}
 	c.most = max(64, min(1024, pieceBytes/max(1, c.room)&^63))
 	return c.run, nil
@@ -105,7 +126,7 @@ func (c *chain) borrow() *room {
 		return s
 	}
 	const line = 64
-	words := make([]uint64, (c.room*c.most+line*(len(c.sizes)+len(c.numbers)+1))/8)
+	words := make([]uint64, (c.room*c.most+line*(len(c.sizes)+len(c.numbers)+2))/8)
 	return &room{memory: unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 8*len(words)), p: make([]unsafe.Pointer, len(c.sizes)+len(c.numbers))}
 }
 
@@ -122,6 +143,7 @@ func (c *chain) run(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 		c.piece(r, min(c.most, n-at), at, p, s, index)
 	}
 	clear(r.p)
+	r.half = nil
 	clear(r.args)
 	clear(r.scalars)
 	c.scratch.Put(r)
@@ -143,6 +165,9 @@ func (c *chain) place(r *room) {
 		if d != ir.Invalid {
 			r.p[len(c.sizes)+i] = take(d.Size() * c.most)
 		}
+	}
+	if c.halves {
+		r.half = take(halfSize * c.most)
 	}
 }
 
@@ -169,6 +194,10 @@ func (c *chain) piece(r *room, n, at int, p []unsafe.Pointer, s []ir.Scalar, ind
 			r.scalars = append(r.scalars, s[k])
 		}
 		g.loop(n, r.args, r.scalars, index+int64(at))
+		for _, x := range g.rounded {
+			x.narrow(n, r.half, 1, r.p[x.value], 1)
+			x.wide(n, r.p[x.value], 1, r.half, 1)
+		}
 	}
 	for i, v := range c.outs {
 		size := c.sizes[v]

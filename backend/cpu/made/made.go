@@ -6,6 +6,7 @@ package made
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -29,6 +30,7 @@ func Loops(k *ir.Kernel, portable vector.Func) vector.Set {
 		return vector.Set{Main: portable}
 	}
 	s := vector.Set{Main: code.Main}
+	s.Ports = sync.OnceValue(code.Ports)
 	if k.Op.Kind == ir.Elementwise && len(k.Op.Out) == 1 && k.Compute == ir.Float32 { // nobody asks for others
 		s.Past, s.Float16, s.BFloat16 = sync.OnceValue(code.Past), sync.OnceValue(code.Float16), sync.OnceValue(code.BFloat16)
 	}
@@ -108,6 +110,9 @@ func (c *Code) Float16() vector.Func  { return c.other(c.set.Float16) }
 func (c *Code) BFloat16() vector.Func { return c.other(c.set.BFloat16) }
 func (c *Code) Float32() vector.Func  { return c.other(c.set.Float32) }
 
+// Ports compiles the loop over operands and results as the operator's ports say.
+func (c *Code) Ports() vector.Func { return c.other(c.set.Ports) }
+
 func (c *Code) other(l *loops.Loop) vector.Func {
 	if l == nil {
 		return nil
@@ -165,6 +170,15 @@ func bodyOf(op *ir.Op, p part, variant int, d ir.DType) (loops.Body, error) {
 			b.Narrow = len(op.Bodies[variant].States) + len(op.Bodies[variant].First)
 		}
 		return b, nil
+	}
+	k := op.Kernel(variant, d)
+	if half := func(p ir.Port) bool { return p.DType != p.Compute }; slices.ContainsFunc(k.In, half) || slices.ContainsFunc(k.Out, half) {
+		for _, p := range k.In {
+			b.In = append(b.In, p.DType)
+		}
+		for _, p := range k.Out {
+			b.Out = append(b.Out, p.DType)
+		}
 	}
 	for _, o := range op.In {
 		if o.Fixed.IsFloat() {

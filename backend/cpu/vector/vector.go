@@ -87,6 +87,7 @@ const Group = 16 << 10
 type Set struct {
 	Main                             Func
 	Past, Float16, BFloat16, Float32 func() Func
+	Ports                            func() Func // of a kernel with operands and results of 16 bits and others: all as they are stored
 }
 
 // Stored returns the loop over operands and results that are of a 16-bit float dtype in
@@ -105,6 +106,9 @@ func (s *Set) Stored(d ir.DType) Func {
 
 // PastCaches returns the loop with results past the caches, or nil.
 func (s *Set) PastCaches() Func { return given(s.Past) }
+
+// OfPorts returns the loop over the dtypes of the kernel's ports, or nil.
+func (s *Set) OfPorts() Func { return given(s.Ports) }
 
 func given(f func() Func) Func {
 	if f == nil {
@@ -132,7 +136,7 @@ func (c *Code) Set(k *ir.Kernel, level simd.Level) Set {
 	}
 	for i := range c.Vectors {
 		if l := &c.Vectors[i]; l.Variant == k.Variant && l.DType == k.Compute {
-			return Set{l.At(level, portable), linked(l.Past.At(level)), linked(l.Float16.At(level)), linked(l.BFloat16.At(level)), linked(l.Float32.At(level))}
+			return Set{Main: l.At(level, portable), Past: linked(l.Past.At(level)), Float16: linked(l.Float16.At(level)), BFloat16: linked(l.BFloat16.At(level)), Float32: linked(l.Float32.At(level))}
 		}
 	}
 	return Set{Main: portable}
