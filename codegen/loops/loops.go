@@ -24,7 +24,7 @@ type Body struct {
 	Halves []ir.DType                          // the 16-bit floats that operands and results may be stored as
 	In     []ir.DType                          // of a body with operands or results of 16 bits beside others: what all are stored as
 	Out    []ir.DType
-	Narrow int                                 // operands of a float64 body from this one on may be stored as float32; 0 for none
+	Narrow int // operands of a float64 body from this one on may be stored as float32; 0 for none
 }
 
 // A Loop is what one function is made of: a program, or a product of complex numbers.

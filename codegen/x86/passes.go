@@ -17,7 +17,8 @@ type Passes struct {
 	In     []Copied
 	Out    []Copied
 	// Past: results that no later pass reads are written past the caches, and the next rows
-	// are asked for. Such a row begins with a cache line and has whole ones.
+	// are asked for. Such a row begins with a cache line and has whole ones. A fence must follow
+	// the last call before another goroutine reads them.
 	Past bool
 }
 
@@ -87,9 +88,6 @@ func PassFunc(name string, passes Passes, isa ISA) (*Func, error) {
 			return nil, fmt.Errorf("%s: pass %d: %w", name, i, err)
 		}
 		frame = max(frame, f)
-	}
-	if passes.Past {
-		w.b.Asm("\tSFENCE\n")
 	}
 	return function(name+isa.String(), passParams, &w.b, frame, 56), nil
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/codegen/loops"
 	"github.com/sinter-go/sinter/codegen/lower"
 	"github.com/sinter-go/sinter/codegen/x86"
@@ -120,7 +121,11 @@ func (t *tiles) passes(c *ir.Call, code *made.Passes) {
 	rows, length := c.Space[0], c.Space[1]
 	some := t.together(c, code)
 	past := isLarge(c) && t.lines(c)
-	pool.For(rows, max(some, tileElements/length/some*some), func(lo, hi int) {
+	each := tileElements
+	if past {
+		each = pastElements
+	}
+	pool.For(rows, max(some, each/length/some*some), func(lo, hi int) {
 		w := passWorks.Get().(*passWork)
 		t.place(w, c, code, some)
 		code.Fill(w.blocks, some, length, c.Scalars)
@@ -132,11 +137,18 @@ func (t *tiles) passes(c *ir.Call, code *made.Passes) {
 			}
 			runPasses(code, min(some, hi-lo), length, w, past)
 		}
+		if past {
+			move.UncachedAt(simd.Active()).Fence()
+		}
 		clear(w.at)
 		clear(w.base)
 		passWorks.Put(w)
 	})
 }
+
+// pastElements is how many elements one goroutine takes of rows that are written past the
+// caches: after them it waits until they are.
+const pastElements = 128 << 10
 
 // together returns how many rows the passes go over before the next ones. Short rows are taken
 // as many as make a long one.
