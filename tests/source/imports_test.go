@@ -102,6 +102,7 @@ var arrows = []struct {
 	{"tests/patience", nil},
 	{"tests/public", nil},
 	{"tests/allocations", nil},
+	{"tests/extend", nil},
 	{".", nil},
 }
 

@@ -1,4 +1,4 @@
-package extend_test
+package another_test
 
 import (
 	"os"
@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/tests/extend"
 )
 
 // chapter is the one that TestGuide builds.
@@ -21,12 +23,12 @@ var fenced = regexp.MustCompile("(?ms)^```\\w+ (file|append|head)=(\\S+)\n(.*?)^
 // TestGuide makes the module of the guide's chapter on operators as a reader would, and
 // compares what its program prints with the chapter.
 func TestGuide(t *testing.T) {
-	compiles(t)
-	tree, err := filepath.Abs(root)
-	must(t, err)
+	extend.Compiles(t)
+	tree, err := filepath.Abs(extend.Root)
+	extend.Must(t, err)
 	text, err := os.ReadFile(filepath.Join(tree, chapter))
-	must(t, err)
-	files := map[string]string{"go.mod": "module hello\n\ngo 1.26.0\n\nrequire " + module + " v0.0.0\n\nreplace " + module + " => " + tree + "\n\ntool " + module + "/gen\n"}
+	extend.Must(t, err)
+	files := map[string]string{"go.mod": "module hello\n\ngo 1.26.0\n\nrequire " + extend.Module + " v0.0.0\n\nreplace " + extend.Module + " => " + tree + "\n\ntool " + extend.Module + "/gen\n"}
 	for _, m := range fenced.FindAllStringSubmatch(string(text), -1) {
 		switch name := m[2]; m[1] {
 		case "file":
@@ -38,26 +40,26 @@ func TestGuide(t *testing.T) {
 		}
 	}
 	sums, err := os.ReadFile(filepath.Join(tree, "go.sum"))
-	must(t, err)
+	extend.Must(t, err)
 	files["go.sum"] = string(sums)
 	mod := t.TempDir()
 	write := func(name string) {
-		must(t, os.MkdirAll(filepath.Dir(filepath.Join(mod, name)), 0o777))
-		must(t, os.WriteFile(filepath.Join(mod, name), []byte(files[name]), 0o666))
+		extend.Must(t, os.MkdirAll(filepath.Dir(filepath.Join(mod, name)), 0o777))
+		extend.Must(t, os.WriteFile(filepath.Join(mod, name), []byte(files[name]), 0o666))
 	}
 	for _, name := range []string{"go.mod", "go.sum", "gen.go", "ops.yaml", "native/collatz.go", "kernels/collatz.cu"} {
 		write(name)
 	}
 	// There is no network here: -e goes on without what tests of dependencies import.
-	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
-	goRun(t, mod, "-mod=mod", "generate", "./...")
+	extend.Run(t, mod, "-mod=mod", "mod", "tidy", "-e")
+	extend.Run(t, mod, "-mod=mod", "generate", "./...")
 	programs := []string{"main.go", "point/main.go"}
 	for _, name := range programs {
 		write(name)
 	}
-	goRun(t, mod, "-mod=mod", "mod", "tidy", "-e")
-	goRun(t, mod, "-mod=mod", "vet", "./...")
-	out := goRun(t, mod, "-mod=mod", "test", "-v", "./opcases")
+	extend.Run(t, mod, "-mod=mod", "mod", "tidy", "-e")
+	extend.Run(t, mod, "-mod=mod", "vet", "./...")
+	out := extend.Run(t, mod, "-mod=mod", "test", "-v", "./opcases")
 	for _, op := range []string{"snake", "sum_squares", "center", "polar", "collatz"} {
 		if !strings.Contains(out, "--- PASS: TestOperators/"+op) {
 			t.Errorf("the tests of %s did not run:\n%s", op, out)
@@ -67,7 +69,7 @@ func TestGuide(t *testing.T) {
 		_, after, _ := strings.Cut(string(text), files[name])
 		_, after, _ = strings.Cut(after, "```text\n")
 		want, _, _ := strings.Cut(after, "```")
-		if diff := cmp.Diff(want, goRun(t, mod, "-mod=mod", "run", "./"+path.Dir(name))); want == "" || diff != "" {
+		if diff := cmp.Diff(want, extend.Run(t, mod, "-mod=mod", "run", "./"+path.Dir(name))); want == "" || diff != "" {
 			t.Errorf("%s prints (-want +got):\n%s", name, diff)
 		}
 	}
