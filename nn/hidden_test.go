@@ -88,3 +88,13 @@ func TestBatchesTracked(t *testing.T) {
 		t.Error("a number of batches of a layer that is not there: want an error")
 	}
 }
+
+// TestSummaryOfZeroValues holds that layers which were not made, and none at all, have a
+// summary.
+func TestSummaryOfZeroValues(t *testing.T) {
+	for _, m := range []any{&nn.Linear{}, &nn.Embedding{}, &nn.LSTM{}, &nn.BatchNorm{}, nn.Sequential{}, &nn.Sequential{}, (*nn.Linear)(nil), nil, 3} {
+		if text := nn.Summary(m); text == "" {
+			t.Errorf("%T: no text", m)
+		}
+	}
+}
