@@ -15,11 +15,12 @@ type scattering struct {
 	out    ir.View   // contiguous: the copy of x
 	x      *original // what is not copied yet
 	index  []int64
-	to     walk    // over out
-	src    ir.View // in out's dtype
-	from   walk    // over src; its step is not used
-	serial int     // rows of the index that may meet in out
-	group  int     // elements of out that so many rows name in, if only they do; else 0
+	to     walk     // over out
+	src    ir.View  // in out's dtype
+	from   walk     // over src; its step is not used
+	serial int      // rows of the index that may meet in out
+	group  int      // elements of out that so many rows name in, if only they do; else 0
+	dealt  *dealing // not nil: the index is in another order
 }
 
 // newScattering checks operands x, index and src, which are written to a copy of x in
@@ -51,6 +52,7 @@ func newScattering(c *ir.Call, dtype ir.DType) (*scattering, error) {
 	s.from.inner = s.from.strides[len(s.from.strides)-1]
 	s.x = originalOf(s.out, x)
 	s.keep(shape, axis)
+	s.deal(along)
 	return s, nil
 }
 
@@ -141,6 +143,7 @@ func Scatter(c *ir.Call) error {
 	if len(s.index) > 0 {
 		scatters.of(s.out.DType)(s)
 	}
+	s.dealt.put()
 	tile.Finish(c.Out[0], s.out)
 	return nil
 }
@@ -176,6 +179,11 @@ func (s *scattering) parts(f func(row, rows, first, last int)) {
 // each calls f for every row of the index, or pieces of it, with the element offsets that
 // these start from in out and src. Elements that may meet stay in order.
 func (s *scattering) each(f func(index []int64, to, from int)) {
+	if s.dealt != nil {
+		s.eachDealt(f)
+		s.x.pending = false
+		return
+	}
 	row := s.to.row
 	s.parts(func(at, rows, first, last int) {
 		if s.x.pending && last-first == row {
@@ -296,6 +304,7 @@ func ScatterAdd(c *ir.Call) error {
 	if len(s.index) > 0 {
 		f(s)
 	}
+	s.dealt.put()
 	tile.Finish(c.Out[0], s.out)
 	return nil
 }

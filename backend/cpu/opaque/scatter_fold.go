@@ -148,6 +148,7 @@ func scatterInto(c *ir.Call, t *foldTable) error {
 	if len(s.index) > 0 {
 		f(s, alone)
 	}
+	s.dealt.put()
 	tile.Finish(c.Out[0], s.out)
 	return nil
 }
