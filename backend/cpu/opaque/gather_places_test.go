@@ -11,12 +11,14 @@ import (
 )
 
 // placeCases are slices along axis 1 of three axes that are shared by places where there
-// are 16 processors: more names than places, fewer, wide slices, one place for all.
+// are 16 processors: more names than places, fewer, wide slices, one place for all, narrow
+// slices.
 var placeCases = []struct {
 	outer, along, inner, n int
 	only                   bool // the last place
 }{
 	{1, 40, 300, 120, false}, {3, 500, 64, 90, false}, {1, 7, 2100, 31, false}, {2, 9, 1024, 12, true}, {5, 2000, 16, 450, false},
+	{2, 3000, 3, 5000, false}, {1, 400, 1, 20000, false}, {1, 9000, 1, 40000, false}, {1, 300, 15, 3000, true},
 }
 
 // TestSlicesByPlace: what slices named twice write stays in order, to the bit, however

@@ -186,6 +186,10 @@ func (s *slicing) put(out, src ir.View) {
 	s.each(write)
 }
 
+// leastAdded is the bytes of a slice, at least, that is worth a call of its own: many narrower
+// ones are added sooner by one processor.
+const leastAdded = 64
+
 // add adds the slices of src, which are as many as are named, to those of out, by
 // the sums of its dtype.
 func (s *slicing) add(out, src ir.View, sum addRows) {
@@ -197,7 +201,10 @@ func (s *slicing) add(out, src ir.View, sum addRows) {
 		}
 	}
 	runs := s.runs(s.inner * size)
-	if runs == nil && s.byPlaces() {
+	if runs == nil && s.addDealt(out, src, sum) {
+		return
+	}
+	if runs == nil && s.inner*size >= leastAdded && s.byPlaces() {
 		s.eachPlace(func(o, k, lo, hi int) {
 			at, row := (o*s.along+int(s.index[k]))*s.inner+lo, (o*n+k)*s.inner+lo
 			addOne(unsafe.Add(out.Ptr, at*size), unsafe.Add(src.Ptr, row*size), hi-lo)

@@ -24,19 +24,33 @@ type dealing struct {
 const (
 	leastDealt    = 32 * 1024 // elements of a row that are worth dealing
 	mostStretches = 64        // so many places in memory are written to at a time
+	leastProcs    = 8         // with fewer processors, one that does not deal is done sooner
 )
 
-// deal puts the elements of rows together by stretches, where there are fewer rows than
-// processors and elements of one row may meet.
-func (s *scattering) deal(along int) {
-	procs, rows, n := runtime.GOMAXPROCS(0), s.to.rows(), s.to.row
-	if rows >= procs || s.to.inner != 0 || n < leastDealt || along < mostStretches {
-		return
-	}
+// worthDealing reports whether rows of n elements, which name places of along, are better dealt
+// than each written by one processor.
+func worthDealing(rows, n, along int) bool {
+	procs := runtime.GOMAXPROCS(0)
+	return procs >= leastProcs && rows < procs && n >= leastDealt && along >= mostStretches
+}
+
+// newDealing returns room for rows of n elements that name places of along.
+func newDealing(rows, n, along int) *dealing {
 	d := &dealing{shift: bits.Len(uint(along-1) / mostStretches)}
 	d.stretches = (along-1)>>d.shift + 1
 	d.ends = make([]int, rows*d.stretches)
 	d.index = scratch.Get(rows * n * 8)
+	return d
+}
+
+// deal puts the elements of rows together by stretches, where there are fewer rows than
+// processors and elements of one row may meet.
+func (s *scattering) deal(along int) {
+	rows, n := s.to.rows(), s.to.row
+	if s.to.inner != 0 || !worthDealing(rows, n, along) {
+		return
+	}
+	d := newDealing(rows, n, along)
 	index, values := scratch.Slice[int64](d.index, rows*n), s.src
 	if s.from.inner != 0 {
 		size := s.src.DType.Size()
@@ -94,6 +108,36 @@ func (s *scattering) eachDealt(f func(index []int64, to, from int)) {
 			f(s.index[first:d.ends[lo]], s.to.base(row), s.from.base(row)+(first-row*s.to.row)*s.from.inner)
 		}
 	})
+}
+
+// addDealt adds slices of one element as add does. It reports false, and does nothing, where
+// dealing these is not worth it.
+func (s *slicing) addDealt(out, src ir.View, sum addRows) bool {
+	n, size := len(s.index), out.DType.Size()
+	if s.inner != 1 || !worthDealing(s.outer, n, s.along) {
+		return false
+	}
+	d := newDealing(1, n, s.along)
+	d.src = scratch.Get(n * size)
+	defer d.put()
+	h := dealt{index: s.index, to: scratch.Slice[int64](d.index, n), values: d.src.Ptr(), step: size, shift: d.shift}
+	for o := range s.outer {
+		h.src = unsafe.Add(src.Ptr, o*n*size)
+		h.deal(d.ends, dealers.of(out.DType))
+		to := unsafe.Add(out.Ptr, o*s.along*size)
+		pool.For(d.stretches, 1, func(lo, hi int) {
+			for ; lo < hi; lo++ {
+				first, at := 0, lo<<d.shift
+				if lo > 0 {
+					first = d.ends[lo-1]
+				}
+				s.x.copy(o*s.along+at, min(1<<d.shift, s.along-at))
+				sum(to, unsafe.Add(h.values, first*size), h.to[first:d.ends[lo]], s.along, 1, 0, 1)
+			}
+		})
+	}
+	s.x.pending = false
+	return true
 }
 
 // dealt is one row.

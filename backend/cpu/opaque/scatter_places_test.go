@@ -47,6 +47,7 @@ func checkDealt(t *testing.T, x, index, src ir.View) {
 	t.Helper()
 	rows, along, n := x.Shape[0], x.Shape[1], index.Shape[1]
 	from, names, values := tile.Elements[float32](tile.Dense(x, ir.Float32)), tile.Elements[int64](index), tile.Elements[float32](tile.Dense(src, ir.Float32))
+	checkAdded(t, x, names[:n], from, values)
 	for _, o := range []struct {
 		name  string
 		f     ir.KernelFunc
@@ -69,6 +70,25 @@ func checkDealt(t *testing.T, x, index, src ir.View) {
 			if v != want[i] && (v == v || want[i] == want[i]) {
 				t.Fatalf("%s of %v by %v on %d processors, element %d: %g, want %g", o.name, x.Shape, index.Shape, runtime.GOMAXPROCS(0), i, v, want[i])
 			}
+		}
+	}
+}
+
+// checkAdded adds columns to those of x that names has: slices of one element.
+func checkAdded(t *testing.T, x ir.View, names []int64, from, values []float32) {
+	t.Helper()
+	rows, along, n := x.Shape[0], x.Shape[1], len(names)
+	index, src := cputest.NewView(ir.Int64, "contiguous", n), cputest.NewView(ir.Float32, "contiguous", rows, n)
+	copy(tile.Elements[int64](index), names)
+	copy(tile.Elements[float32](src), values)
+	dst, want := cputest.NewView(ir.Float32, "contiguous", rows, along), append([]float32(nil), from...)
+	must(t, IndexAdd, call(ir.Float32, []ir.Value{num(1)}, []ir.View{dst}, x, index, src))
+	for i, v := range values {
+		want[i/n*along+int(names[i%n])] += v
+	}
+	for i, v := range tile.Elements[float32](dst) {
+		if v != want[i] {
+			t.Fatalf("IndexAdd of %v by %d on %d processors, element %d: %g, want %g", x.Shape, n, runtime.GOMAXPROCS(0), i, v, want[i])
 		}
 	}
 }
