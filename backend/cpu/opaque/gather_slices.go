@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/move"
@@ -186,9 +187,14 @@ func (s *slicing) put(out, src ir.View) {
 	s.each(write)
 }
 
-// leastAdded is the bytes of a slice, at least, that is worth a call of its own: many narrower
-// ones are added sooner by one processor.
-const leastAdded = 64
+// leastAdded returns the bytes of a slice, at least, that is worth a call of its own, out of
+// order: narrower ones are added sooner by one processor.
+func leastAdded() int {
+	if runtime.GOMAXPROCS(0) < leastProcs {
+		return 1024
+	}
+	return 256
+}
 
 // add adds the slices of src, which are as many as are named, to those of out, by
 // the sums of its dtype.
@@ -204,7 +210,7 @@ func (s *slicing) add(out, src ir.View, sum addRows) {
 	if runs == nil && s.addDealt(out, src, sum) {
 		return
 	}
-	if runs == nil && s.inner*size >= leastAdded && s.byPlaces() {
+	if runs == nil && s.inner*size >= leastAdded() && s.byPlaces() {
 		s.eachPlace(func(o, k, lo, hi int) {
 			at, row := (o*s.along+int(s.index[k]))*s.inner+lo, (o*n+k)*s.inner+lo
 			addOne(unsafe.Add(out.Ptr, at*size), unsafe.Add(src.Ptr, row*size), hi-lo)
