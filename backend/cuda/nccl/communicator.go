@@ -131,7 +131,7 @@ func (c *Communicator) Fail(reason error) {
 	_ = c.abort(reason) // calls of the group return it
 }
 
-// end is abort for this rank. A call that is under way gives comm back as it returns.
+// end is abort for this rank. Who holds using meanwhile gives comm back as it lets go of it.
 func (c *Communicator) end(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
@@ -150,6 +150,17 @@ func (c *Communicator) end(err error) error {
 		c.using.Unlock()
 	}
 	return err
+}
+
+// leaveLibrary lets go of using, and gives comm back if the group ended meanwhile: end found
+// using held. Without that, what the GPU is at would wait for other ranks until Close, which waits
+// for it.
+func (c *Communicator) leaveLibrary() {
+	c.using.Unlock()
+	if c.Err() != nil && c.using.TryLock() {
+		c.drop()
+		c.using.Unlock()
+	}
 }
 
 // drop gives comm back where the group is of no more use. The caller holds using.
@@ -230,7 +241,7 @@ func (c *Communicator) free() (err error) {
 // Do gives calls to a stream, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	c.using.Lock()
-	defer c.using.Unlock()
+	defer c.leaveLibrary()
 	if err := c.Err(); err != nil || len(calls) == 0 {
 		return err
 	}
@@ -248,7 +259,6 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	c.tell(s, calls)
 	err := c.driver.InContext(c.device.Index, func() error { return c.group(s, calls) })
 	if failed := c.leave(); failed != nil {
-		c.drop()
 		return failed
 	}
 	if err == nil {

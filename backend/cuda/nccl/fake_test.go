@@ -272,3 +272,33 @@ func TestNobodyComes(t *testing.T) {
 		t.Errorf("said %q", f.said())
 	}
 }
+
+// A failing is GPUs on which a group fails while a call that was given to one is noted.
+type failing struct {
+	simulatedGPUs
+	fail func()
+}
+
+func (d failing) CaptureOf(dev int, s device.StreamID) device.CaptureID {
+	d.fail()
+	return d.simulatedGPUs.CaptureOf(dev, s)
+}
+
+// TestFailsLate: a group that fails when a call was given to the GPU already, and Do has not
+// returned, gives its communicator back, so that the GPU does not wait for ranks that are gone.
+func TestFailsLate(t *testing.T) {
+	f := newFake(t)
+	c := f.group(1, time.Hour)[0]
+	s, err := f.drv.NewStream(0, 0)
+	must(t, err)
+	f.reset(success, 0)
+	gone := errors.New("rank 1 is gone")
+	c.driver = failing{f.drv, func() { c.Fail(gone) }}
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+	f.compare("what was done", fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
+	if !errors.Is(c.Err(), gone) {
+		t.Errorf("the group's error is %v", c.Err())
+	}
+	must(t, c.Close())
+}
