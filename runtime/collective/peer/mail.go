@@ -185,10 +185,9 @@ func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.C
 		w.wait(on, l.begun)
 	}
 	for i, p := range pieces(calls, c.set.Piece, c.size) {
-		call := calls[p.call]
-		w.deliver(i, &p, call)
-		w.add(i, &p, call)
-		w.give(i, &p, call)
+		w.deliver(i, p)
+		w.add(i, p)
+		w.give(i, p)
 	}
 	w.others(func(rank int) { w.tell(l.back, wordGiven, 0, rank) })
 	for i, on := range []device.StreamID{l.out, l.back} {
@@ -237,20 +236,18 @@ func (w *letter) others(f func(rank int)) {
 }
 
 // deliver copies to every other rank's box what that one adds up of piece i.
-func (w *letter) deliver(i int, p *piece, call *collective.Call) {
-	l, slot, size := w.c.mail, i%slots, call.In.DType.Size()
+func (w *letter) deliver(i int, p piece) {
+	l, slot := w.c.mail, i%slots
 	if i >= slots {
 		w.wait(l.out, l.added[slot])
 	}
 	w.others(func(rank int) {
-		from, n := p.of(rank)
-		if n == 0 {
+		if !p.has(rank) {
 			return
 		}
 		w.await(l.out, wordFree, slot, rank)
 		w.do(func() error {
-			return w.c.driver.CopyPeer(w.c.device.Index, l.out, w.c.hub.ends[rank].device.Index, w.c.box(rank, slot, w.c.rank),
-				call.In.Addr+uint64(from*size), int64(n*size))
+			return w.c.post(l.out, w.m.calls[w.c.rank], p, rank, w.c.box(rank, slot, w.c.rank))
 		})
 		w.tell(l.out, wordArrived, slot, rank)
 	})
@@ -258,13 +255,13 @@ func (w *letter) deliver(i int, p *piece, call *collective.Call) {
 }
 
 // add adds up this rank's part of piece i.
-func (w *letter) add(i int, p *piece, call *collective.Call) {
+func (w *letter) add(i int, p piece) {
 	l, slot := w.c.mail, i%slots
 	w.wait(w.s, l.sent[slot])
-	if _, n := p.of(w.c.rank); n > 0 {
+	if p.has(w.c.rank) {
 		w.others(func(rank int) { w.await(w.s, wordArrived, slot, rank) })
 		w.do(func() error {
-			return w.c.sum(w.s, call, p, func(rank int) uint64 { return w.c.box(w.c.rank, slot, rank) })
+			return w.c.sums(w.s, w.m.calls[w.c.rank], p, func(rank int) uint64 { return w.c.box(w.c.rank, slot, rank) })
 		})
 		w.others(func(rank int) { w.tell(w.s, wordFree, slot, rank) })
 	}
@@ -272,19 +269,14 @@ func (w *letter) add(i int, p *piece, call *collective.Call) {
 }
 
 // give copies this rank's sums of piece i to the others' elements.
-func (w *letter) give(i int, p *piece, call *collective.Call) {
-	l, size := w.c.mail, call.In.DType.Size()
-	from, n := p.of(w.c.rank)
-	if n == 0 {
+func (w *letter) give(i int, p piece) {
+	l := w.c.mail
+	if !p.has(w.c.rank) {
 		return
 	}
 	w.wait(l.back, l.added[i%slots])
-	at := uint64(from * size)
 	w.others(func(rank int) {
-		to := w.m.calls[rank][p.call].Out.Addr
-		w.do(func() error {
-			return w.c.driver.CopyPeer(w.c.device.Index, l.back, w.c.hub.ends[rank].device.Index, to+at, call.Out.Addr+at, int64(n*size))
-		})
+		w.do(func() error { return w.c.share(l.back, w.m, p, rank) })
 	})
 }
 

@@ -19,7 +19,7 @@ import (
 type Settings struct {
 	Mul, AddScaled *ir.Op        // x*y, and x + alpha*y, which elements are computed with
 	Least          int64         // bytes that the calls of a batch have together, at least, that are made by copies
-	Piece          int           // bytes of the pieces that calls are cut into, a multiple of 256
+	Piece          int           // bytes of the pieces that batches are cut into, an eighth more at most; a multiple of 256
 	Timeout        time.Duration // how long a rank waits for others before the group fails
 	Captured       bool          // captured calls are made by copies, too, which all ranks capture
 }

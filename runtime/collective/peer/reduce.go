@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -26,34 +27,82 @@ type lane struct {
 	memory    memory.Block
 }
 
-// A piece is elements of one call.
-type piece struct {
+// A piece is elements of the calls of a batch that travel together: ranks wait for one another
+// once for all of them.
+type piece []span
+
+// A span is elements of one call.
+type span struct {
 	call    int // which of the batch
 	from, n int // elements
 	part    int // elements that each rank adds up, but for the last ones, who may have fewer
+	at      int // bytes before them in the memory that a slot has for a rank
 }
 
-// pieces cuts calls into pieces of so many bytes at most, for a number of ranks.
+// slack is the part of a piece's bytes that it may have more, so that the few that small calls
+// have beside large ones are no piece of their own.
+const slack = 8
+
+// slotBytes is how much memory a slot has for each of the other ranks, for pieces of so many bytes.
+func slotBytes(bytes, ranks int) int { return roundUp((bytes+bytes/slack+ranks-1)/ranks, 256) }
+
+// pieces cuts the calls of a batch into pieces of so many bytes, for a number of ranks.
 func pieces(calls []*collective.Call, bytes, ranks int) (list []piece) {
+	total := 0
+	for _, call := range calls {
+		total += int(call.Bytes())
+	}
+	count := max(1, (total+bytes+bytes/slack-1)/(bytes+bytes/slack))
+	target, room := roundUp((total+count-1)/count, 256), slotBytes(bytes, ranks)
+	var p piece
+	used, at := 0, 0 // of p: bytes, and those of them in a slot
 	for k, call := range calls {
-		size, total := call.In.DType.Size(), call.In.NumElements()
-		for from := 0; from < total; from += bytes / size {
-			n := min(total-from, bytes/size)
-			list = append(list, piece{call: k, from: from, n: n, part: roundUp((n+ranks-1)/ranks, 256/size)})
+		size, all := call.In.DType.Size(), call.In.NumElements()
+		line := 256 / size // elements that spans begin at a multiple of
+		for from := 0; from < all; {
+			n := all - from
+			if most := min(target-used, (room-at)/256*256*ranks) / size; n > most {
+				n = max(most, 0) / line * line
+			}
+			if n == 0 {
+				list, p, used, at = append(list, p), nil, 0, 0
+				continue
+			}
+			part := roundUp((n+ranks-1)/ranks, line)
+			p = append(p, span{call: k, from: from, n: n, part: part, at: at})
+			from, used, at = from+n, used+n*size, at+part*size
 		}
+	}
+	if p != nil {
+		list = append(list, p)
 	}
 	return list
 }
 
 func roundUp(n, to int) int { return (n + to - 1) / to * to }
 
-// slotBytes is how much memory a slot has for each of the other ranks.
-func (c *Communicator) slotBytes() int64 {
-	return int64(roundUp((c.set.Piece+c.size-1)/c.size, 256))
+// slotBytes is how much memory a slot of the rank has for each of the others.
+func (c *Communicator) slotBytes() int64 { return int64(slotBytes(c.set.Piece, c.size)) }
+
+// each calls f for every span that a rank adds up elements of: n of its call's from the from-th on.
+func (p piece) each(rank int, f func(s *span, from, n int) error) error {
+	for i := range p {
+		if from, n := p[i].of(rank); n > 0 {
+			if err := f(&p[i], from, n); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// has reports whether a rank adds up elements of the piece.
+func (p piece) has(rank int) bool {
+	return slices.ContainsFunc(p, func(s span) bool { _, n := s.of(rank); return n > 0 })
 }
 
 // of returns which elements of the call a rank adds up: n from the from-th on.
-func (p *piece) of(rank int) (from, n int) {
+func (p *span) of(rank int) (from, n int) {
 	begin := min(rank*p.part, p.n)
 	return p.from + begin, min(p.part, p.n-begin)
 }
@@ -170,16 +219,16 @@ func (w *work) run(list []piece) error {
 	if err := w.each(func(rank int, other *side) error { return w.await(l.out, rank, other.ready) }); err != nil {
 		return err
 	}
-	for i := range list {
-		err := w.send(i, &list[i])
+	for i, p := range list {
+		err := w.send(i, p)
 		if err == nil {
 			err = w.c.hub.pass(w.m, w.c.rank, i+1)
 		}
 		if err == nil {
-			err = w.add(i, &list[i])
+			err = w.add(i, p)
 		}
 		if err == nil {
-			err = w.give(i, &list[i])
+			err = w.give(i, p)
 		}
 		if err != nil {
 			return err
@@ -222,12 +271,10 @@ func (w *work) slot(rank, i, from int) uint64 {
 }
 
 // send copies to every other rank what it adds up of piece i, once the slot is free there.
-func (w *work) send(i int, p *piece) error {
-	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
-	size := call.In.DType.Size()
+func (w *work) send(i int, p piece) error {
+	l := &w.c.lane
 	return errors.Join(w.each(func(rank int, other *side) error {
-		from, n := p.of(rank)
-		if rank == w.c.rank || n == 0 {
+		if rank == w.c.rank || !p.has(rank) {
 			return nil
 		}
 		if i >= slots {
@@ -235,15 +282,23 @@ func (w *work) send(i int, p *piece) error {
 				return err
 			}
 		}
-		return w.drv.CopyPeer(w.dev, l.out, w.c.hub.ends[rank].device.Index, w.slot(rank, i, w.c.rank),
-			call.In.Addr+uint64(from*size), int64(n*size))
+		return w.c.post(l.out, w.m.calls[w.c.rank], p, rank, w.slot(rank, i, w.c.rank))
 	}), w.drv.RecordEvent(w.dev, l.side.arrived[i%slots], l.out))
 }
 
+// post copies to a box of another rank what that one adds up of a piece.
+func (c *Communicator) post(s device.StreamID, calls []*collective.Call, p piece, rank int, box uint64) error {
+	return p.each(rank, func(sp *span, from, n int) error {
+		in := &calls[sp.call].In
+		size := in.DType.Size()
+		return c.driver.CopyPeer(c.device.Index, s, c.hub.ends[rank].device.Index, box+uint64(sp.at), in.Addr+uint64(from*size), int64(n*size))
+	})
+}
+
 // add adds up this rank's part of piece i, once the others' is there.
-func (w *work) add(i int, p *piece) error {
-	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
-	if _, n := p.of(w.c.rank); n == 0 {
+func (w *work) add(i int, p piece) error {
+	l := &w.c.lane
+	if !p.has(w.c.rank) {
 		return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
 	}
 	err := w.each(func(rank int, other *side) error {
@@ -255,17 +310,23 @@ func (w *work) add(i int, p *piece) error {
 	if err != nil {
 		return err
 	}
-	err = w.c.sum(w.s, call, p, func(rank int) uint64 { return w.slot(w.c.rank, i, rank) })
+	err = w.c.sums(w.s, w.m.calls[w.c.rank], p, func(rank int) uint64 { return w.slot(w.c.rank, i, rank) })
 	if err != nil {
 		return err
 	}
 	return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
 }
 
-// sum adds up this rank's part of a piece, in the order of ranks; box says where another rank's
-// elements are. An average multiplies every operand by its share before, as NCCL does.
-func (c *Communicator) sum(s device.StreamID, call *collective.Call, p *piece, box func(rank int) uint64) (err error) {
-	from, n := p.of(c.rank)
+// sums adds up this rank's part of a piece; box says where another rank's elements are.
+func (c *Communicator) sums(s device.StreamID, calls []*collective.Call, p piece, box func(rank int) uint64) error {
+	return p.each(c.rank, func(sp *span, from, n int) error {
+		return c.sum(s, calls[sp.call], from, n, func(rank int) uint64 { return box(rank) + uint64(sp.at) })
+	})
+}
+
+// sum adds up n elements of a call, from the from-th on, in the order of ranks. An average
+// multiplies every operand by its share before, as NCCL does.
+func (c *Communicator) sum(s device.StreamID, call *collective.Call, from, n int, box func(rank int) uint64) (err error) {
 	at := uint64(from * call.In.DType.Size())
 	where := func(rank int) uint64 {
 		if rank == c.rank {
@@ -300,23 +361,29 @@ func (c *Communicator) sum(s device.StreamID, call *collective.Call, p *piece, b
 }
 
 // give copies this rank's sums of piece i to the others.
-func (w *work) give(i int, p *piece) error {
-	l, call := &w.c.lane, w.m.calls[w.c.rank][p.call]
-	size := call.In.DType.Size()
-	from, n := p.of(w.c.rank)
-	if n == 0 {
+func (w *work) give(i int, p piece) error {
+	l := &w.c.lane
+	if !p.has(w.c.rank) {
 		return nil
 	}
 	if err := w.await(l.back, w.c.rank, l.side.summed[i%slots]); err != nil {
 		return err
 	}
-	at := uint64(from * size)
 	return w.each(func(rank int, _ *side) error {
 		if rank == w.c.rank {
 			return nil
 		}
-		to := w.m.calls[rank][p.call].Out.Addr
-		return w.drv.CopyPeer(w.dev, l.back, w.c.hub.ends[rank].device.Index, to+at, call.Out.Addr+at, int64(n*size))
+		return w.c.share(l.back, w.m, p, rank)
+	})
+}
+
+// share copies this rank's sums of a piece to another one's elements.
+func (c *Communicator) share(s device.StreamID, m *meeting, p piece, rank int) error {
+	return p.each(c.rank, func(sp *span, from, n int) error {
+		out, to := &m.calls[c.rank][sp.call].Out, &m.calls[rank][sp.call].Out
+		size := out.DType.Size()
+		at := uint64(from * size)
+		return c.driver.CopyPeer(c.device.Index, s, c.hub.ends[rank].device.Index, to.Addr+at, out.Addr+at, int64(n*size))
 	})
 }
 
