@@ -26,8 +26,11 @@ type streaming struct {
 	near  int // the same for the first
 }
 
-// streamings are by measurement.
-var streamings = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
+// streamings are by measurement; most are those of loops with as many arrays as there can be.
+var (
+	streamings = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {4, 1, 1024, 192}}
+	most       = [...]streaming{AVX2: {1, 2, 2048, 256}, AVX512: {1, 4, 2048, 512}}
+)
 
 // Stream makes an element-wise loop for results that no cache holds, with the type of
 // vector.Func and what Loop says of it. The number of elements is a multiple of those that
@@ -50,7 +53,11 @@ func Stream(name string, p *lane.Prog, isa ISA) (*Func, error) {
 	}
 	var b amd64.Block
 	l.printEntry(&b)
-	l.printStream(&b, streamings[isa])
+	s := streamings[isa]
+	if len(l.arrays) == streamArrays {
+		s = most[isa]
+	}
+	l.printStream(&b, s)
 	return l.function(name, &b), nil
 }
 
