@@ -64,6 +64,15 @@ var larges = []struct {
 	{"top of rows", [][]int{{57, 30_011}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 1); return v }},
 	{"top of a long vector", [][]int{{3_000_017}}, 0, func(x []T) T { v, _ := x[0].Topk(100, 0); return v }},
 	{"top of a long vector with equal elements", [][]int{{300_017}}, 0, func(x []T) T { _, i := x[0].MulScalar(8).Round().Topk(1000, 0, tensor.Largest(false)); return i }},
+	{"a few of a long vector", [][]int{{100_003}}, 0, func(x []T) T { v, _ := x[0].Topk(10, 0); return v }},
+	{"the largest of a long vector", [][]int{{100_003}}, 0, func(x []T) T { _, i := x[0].Topk(1, 0); return i }},
+	{"a few of two long rows", [][]int{{2, 140_001}}, 0, func(x []T) T { _, i := x[0].Topk(10, 1); return x[0].Gather(1, i) }},
+	{"the largest of three long rows", [][]int{{3, 300_001}}, 0, func(x []T) T { v, _ := x[0].Topk(1, 1); return v }},
+	{"top of a vector, parts of parts", [][]int{{3_000_017}}, 0, func(x []T) T { v, _ := x[0].Topk(2048, 0); return v }},
+	{"the third smallest of a long vector", [][]int{{100_003}}, 0, func(x []T) T { v, _ := x[0].Kthvalue(3, 0); return v }},
+	{"one of a long row at random", [][]int{{2, 140_001}}, 0, func(x []T) T {
+		return x[0].Eq(x[0].Max(tensor.Dim(1), tensor.KeepDim())).ToType(x[0].DType()).Multinomial(1)
+	}},
 	{"top of two long rows", [][]int{{2, 200_001}}, 0, func(x []T) T { _, i := x[0].Topk(2048, 1); return x[0].Gather(1, i) }},
 	{"images with a border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{1, 2, 3, -4, 1, 1}, tensor.Value(2.5)) }},
 	{"images with a mirrored border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{5, 2, 3, 1}, tensor.ModeReflect) }},

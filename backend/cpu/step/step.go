@@ -82,7 +82,7 @@ func (f Funcs[T]) Gates(z, x, scale []T, by T, sums, columns []int32, least int3
 		return
 	}
 	for i, s := range sums {
-		z[i] = x[i] + T(s-least*columns[i])*T(scale[i]*by)
+		z[i] = x[i] + T(T(s-least*columns[i])*T(scale[i]*by)) // each rounds: not fused
 	}
 }
 
@@ -95,7 +95,7 @@ func (f Funcs[T]) Cell(to, copied, forget, before, in, fresh []T) {
 		return
 	}
 	for i := range to {
-		to[i] = forget[i]*before[i] + in[i]*fresh[i]
+		to[i] = T(forget[i]*before[i]) + T(in[i]*fresh[i]) // each rounds: not fused
 	}
 	copy(copied, to)
 }

@@ -207,9 +207,10 @@ func (s *sorting) chooses(k int64) bool {
 // splits reports whether the first k elements of rows are found in parts of each.
 func (s *sorting) splits(k int64) bool { return k <= mostChosen && s.n >= 2*splitRow }
 
-// first writes the first k elements of the rows sorted.
+// first writes the first k elements of the rows sorted: those of a row without parts are
+// found by a block, be it the best choice or not.
 func (s *sorting) first(k int64, x, values, places uint64) error {
-	if s.chooses(k) {
+	if s.chooses(k) || !s.splits(k) {
 		return s.choose(k, x, values, places)
 	}
 	one := *s
