@@ -306,16 +306,13 @@ func (b *builder) tensor(t *format.Tensor) (*value, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(raw) < leastMapped {
-		raw = bytes.Clone(raw)
+	if keep != nil && len(raw) < leastMapped {
+		raw, keep = bytes.Clone(raw), nil
+	}
+	if keep == nil { // raw is the tensor's own
 		keep = &raw
 	}
-	var x tensor.Tensor
-	if keep != nil { // to change it in place is an error
-		x = tensor.Wrap(core.Fixed(raw, carriers[t.Elem], shape, keep))
-	} else {
-		x = tensor.FromBytes(raw, carriers[t.Elem], shape)
-	}
+	x := tensor.Wrap(core.Fixed(raw, carriers[t.Elem], shape, keep)) // to change it in place is an error
 	if err := x.Err(); err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package onnx
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -63,41 +64,52 @@ func TestOperators(t *testing.T) {
 	}
 }
 
-// A function that changes a small parameter in place gets an error, as does the run; the
-// parameter stays what it was. Larger ones are read-only where they are aligned in the file.
+// A function that changes a parameter in place gets an error, as does the run, and the
+// parameter stays what it was: a small one and a large one, wherever in the file they begin, and
+// one that is a list of numbers.
 func TestParametersStay(t *testing.T) {
 	for _, rows := range []int64{1, 500} {
-		own := nodeOf("Change", "w", "h").text(7, "com.example")
-		weight := msg{}.bytes(9, make([]byte, rows*8)...)
-		file := append(model(initializer("w", 1, []int64{rows, 2}, weight), nodes(own, nodeOf("Add", "w h", "y"))), msg{}.bytes(8, msg{}.text(1, "com.example").int(2, 1)...)...)
-		name := filepath.Join(t.TempDir(), "model.onnx")
-		if err := os.WriteFile(name, file, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		changes := true
-		change := func(in []tensor.Tensor, _ Attributes) ([]tensor.Tensor, error) {
-			if changes {
-				if err := in[0].FillInPlace(1); !errors.Is(err, core.ErrReadOnly) {
-					t.Errorf("%d rows: error %v, want one that wraps ErrReadOnly", rows, err)
-				}
+		for shift := range 5 {
+			weight := msg{}.bytes(9, make([]byte, rows*8)...)
+			if shift == 4 {
+				weight = msg{}.bytes(4, make([]byte, rows*8)...)
 			}
-			return []tensor.Tensor{in[0].AddScalar(1)}, nil
+			t.Run(fmt.Sprint(rows, " rows ", shift), func(t *testing.T) { changeParameter(t, strings.Repeat("w", 1+shift), rows, weight) })
 		}
-		m, err := Load(name, Operators(map[string]Operator{"com.example.Change": change}))
-		if err != nil {
-			t.Fatal(err)
+	}
+}
+
+// changeParameter has a function change a parameter of rows x 2 zeros.
+func changeParameter(t *testing.T, weight string, rows int64, numbers msg) {
+	own := nodeOf("Change", weight, "h").text(7, "com.example")
+	file := append(model(initializer(weight, 1, []int64{rows, 2}, numbers), nodes(own, nodeOf("Add", weight+" h", "y"))), msg{}.bytes(8, msg{}.text(1, "com.example").int(2, 1)...)...)
+	name := filepath.Join(t.TempDir(), "model.onnx")
+	if err := os.WriteFile(name, file, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	changes := true
+	change := func(in []tensor.Tensor, _ Attributes) ([]tensor.Tensor, error) {
+		if changes {
+			if err := in[0].FillInPlace(1); !errors.Is(err, core.ErrReadOnly) {
+				t.Errorf("error %v, want one that wraps ErrReadOnly", err)
+			}
 		}
-		if _, err := m.Run(context.Background(), twoByTwo(t)); !errors.Is(err, core.ErrReadOnly) {
-			t.Errorf("%d rows: error %v of the run, want one that wraps ErrReadOnly", rows, err)
-		}
-		changes = false
-		out, err := m.Run(context.Background(), twoByTwo(t))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if most, err := out["y"].Max().Item(); err != nil || most != 1 {
-			t.Errorf("%d rows: the largest number is %v, %v, want 1", rows, most, err)
-		}
+		return []tensor.Tensor{in[0].AddScalar(1)}, nil
+	}
+	m, err := Load(name, Operators(map[string]Operator{"com.example.Change": change}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := m.Run(context.Background(), twoByTwo(t)); !errors.Is(err, core.ErrReadOnly) {
+		t.Errorf("error %v of the run, want one that wraps ErrReadOnly", err)
+	}
+	changes = false
+	out, err := m.Run(context.Background(), twoByTwo(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if most, err := out["y"].Max().Item(); err != nil || most != 1 {
+		t.Errorf("the largest number is %v, %v, want 1", most, err)
 	}
 }
 

@@ -15,10 +15,18 @@ const ErrReadOnly ir.Error = "the tensor's memory is read-only"
 // Fixed returns a contiguous host tensor over raw, which has its elements row-major in this
 // machine's byte order and must not change: writing to the tensor in place is an error that
 // wraps ErrReadOnly. Keep, which must not be nil, is what raw stays for. Where raw is not
-// aligned for the dtype, or the calling goroutine records, the tensor is a copy.
+// aligned for the dtype, the tensor is a copy, which is read-only, too. Where the calling
+// goroutine records, it is a copy that each run makes, and may change.
 func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
-	if len(raw) == 0 || !ir.ClassStored.Has(dt) || uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 || recorderNow() != nil {
+	if len(raw) == 0 || !ir.ClassStored.Has(dt) || recorderNow() != nil {
 		return FromBytes(raw, dt, shape, Placement{})
+	}
+	if uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 {
+		t := FromBytes(raw, dt, shape, Placement{})
+		if t.storage != nil {
+			t.storage.fixed = ownCopy{}
+		}
+		return t
 	}
 	if err := ir.CheckShape(shape); err != nil {
 		return Fail(fromOp, err)
@@ -36,10 +44,13 @@ func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
 	return newTensor(s, dev, ir.ContiguousLayout(append([]int{}, shape...)), dt)
 }
 
+// ownCopy is what memory stays for that is a copy of what must not change: nothing but itself.
+type ownCopy struct{}
+
 // changeable returns an error where t's memory is read-only.
 func (t *Tensor) changeable() error {
 	if t.storage == nil || t.storage.fixed == nil {
 		return nil
 	}
-	return fmt.Errorf("%w: %s %v over the contents of a file; Clone makes a copy that can be changed", ErrReadOnly, t.dtype, t.layout.Shape)
+	return fmt.Errorf("%w: %s %v with the contents of a file; Clone makes a copy that can be changed", ErrReadOnly, t.dtype, t.layout.Shape)
 }

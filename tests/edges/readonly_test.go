@@ -59,9 +59,22 @@ func TestReadOnly(t *testing.T) {
 	if x.Release(); data[0] != 1 {
 		t.Error("releasing the tensor has changed the memory")
 	}
-	odd := tensor.Wrap(core.Fixed(raw[1:13], ir.Float32, []int{3}, "kept")) // a copy
-	if err := odd.FillInPlace(0); err != nil {
-		t.Error(err)
+	for _, n := range []int{3, 3000} { // of a few bytes, and of several pages
+		long := make([]byte, 4*n+16)
+		for first := range 4 { // three of which are copies
+			view := func() tensor.Tensor {
+				return tensor.Wrap(core.Fixed(long[first:first+4*n], ir.Float32, []int{n}, "kept"))
+			}
+			if err := view().FillInPlace(7); !errors.Is(err, core.ErrReadOnly) {
+				t.Errorf("%d numbers, %d bytes further on: error %v, want one that wraps ErrReadOnly", n, first, err)
+			}
+			if most, err := view().Abs().Max().Item(); err != nil || most != 0 {
+				t.Errorf("%d numbers, %d bytes further on: the largest is %v, %v, want 0", n, first, most, err)
+			}
+		}
+		if slices.Max(long) != 0 {
+			t.Errorf("%d numbers: the memory has changed", n)
+		}
 	}
 	if err := core.Fixed(raw, ir.Float32, []int{3}, "kept").Err(); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("16 bytes for 3 elements: %v", err)
