@@ -22,8 +22,9 @@ import (
 // Load reads the model in a file. Tensors that it keeps in other files are read from its
 // directory, and from nowhere else: not through "..", nor through links that lead out.
 // Parameters stay in the files where they are aligned there, and are read when they are used:
-// as long as there is the model, no program may make the files shorter or change them. Errors
-// wrap ErrFormat, ErrUnsupported or what the file system says.
+// as long as there is the model, no program may make the files shorter or change them. What a
+// custom operator gets of them is read-only. Errors wrap ErrFormat, ErrUnsupported or what the
+// file system says.
 //
 // Options: On, the device that the model runs on (the CPU); Plans, how many programs of
 // runs whose shapes repeat are kept (16), 0 for none; Operators, those of custom domains.
