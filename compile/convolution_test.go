@@ -37,6 +37,13 @@ var convolutions = []struct {
 		y := x[3].MulScalar(2)
 		return y, y.AddInPlace(x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)))
 	}, 2, true, 0},
+	{"what is added is a sum", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].Conv2d(x[1], tensor.Padding(1)).Add(x[3].Add(x[2].Reshape(1, -1, 1, 1))), nil
+	}, 1, true, 0},
+	{"a sum over the addend", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		y := x[3].MulScalar(2)
+		return y, y.AddInPlace(x[0].Conv2d(x[1], tensor.Padding(1)).Add(x[2].Reshape(1, -1, 1, 1)))
+	}, 2, true, 0},
 	{"added to itself", func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1))
 		return y.Add(y).ReLU(), nil

@@ -133,7 +133,10 @@ func (f *fusedConvolution) launch(g code.GPU, c *ir.Call) error {
 		}
 	}
 	g.Ahead() // the library's workspace
-	return f.apart(g, c, addend)
+	if len(f.Of.In) == 3 {
+		return f.apart(g, c, ConvolutionBias)
+	}
+	return f.apart(g, c, Convolution)
 }
 
 // bias returns an operand as one number for each channel, zeros where there is none.
@@ -154,29 +157,26 @@ func (f *fusedConvolution) bias(g code.GPU, c *ir.Call, operand int) (ir.View, e
 }
 
 // apart computes the convolution, and then each operator that follows it. The result may be
-// written over the addend.
-func (f *fusedConvolution) apart(g code.GPU, c *ir.Call, addend int) error {
+// written over the addend. Steps before the last one write where the result belongs only where
+// nothing that lies there is read later.
+func (f *fusedConvolution) apart(g code.GPU, c *ir.Call, convolve code.Launch) error {
 	y := c.Out[0]
-	own := y
-	if addend >= 0 && c.In[addend].Addr == y.Addr {
-		addr, err := g.Scratch(int64(y.NumElements()) * int64(y.DType.Size()))
-		if err != nil {
-			return err
-		}
-		own.Addr = addr
-	}
-	conv := &ir.Call{Kernel: f.Of, In: c.In[:len(f.Of.In)], Out: []ir.View{own}, Precision: c.Precision, Attrs: f.attrs(c)}
-	launch := Convolution
-	if len(f.Of.In) == 3 {
-		launch = ConvolutionBias
-	}
-	if err := launch(g, conv); err != nil {
-		return err
-	}
 	values := make([]ir.View, f.After.Values())
 	for i, from := range f.In {
-		if values[i] = own; from >= 0 {
+		if from >= 0 {
 			values[i] = c.In[from]
+		}
+	}
+	own, err := f.place(g, values, y, 0)
+	if err != nil {
+		return err
+	}
+	if err := convolve(g, &ir.Call{Kernel: f.Of, In: c.In[:len(f.Of.In)], Out: []ir.View{own}, Precision: c.Precision, Attrs: f.attrs(c)}); err != nil {
+		return err
+	}
+	for i, from := range f.In {
+		if from < 0 {
+			values[i] = own
 		}
 	}
 	for i := range f.After.Members {
@@ -185,12 +185,32 @@ func (f *fusedConvolution) apart(g code.GPU, c *ir.Call, addend int) error {
 		for j, from := range m.In {
 			in[j] = values[from.Value]
 		}
-		values[m.Out] = y
-		call := &ir.Call{Kernel: m.Kernel, Space: y.Shape, In: in, Out: []ir.View{y}}
+		out, err := f.place(g, values, y, i+1)
+		if err != nil {
+			return err
+		}
+		values[m.Out] = out
+		call := &ir.Call{Kernel: m.Kernel, Space: y.Shape, In: in, Out: []ir.View{out}}
 		call.Flat = call.AllFlat()
 		if err := g.(runner).Run(call); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// place returns where a step before the members from next on writes what is like the result y:
+// there, or in scratch where one of these reads a value that lies there already. Values that
+// are not computed yet lie nowhere.
+func (f *fusedConvolution) place(g code.GPU, values []ir.View, y ir.View, next int) (ir.View, error) {
+	for _, m := range f.After.Members[next:] {
+		for _, from := range m.In {
+			if from.Value >= 0 && values[from.Value].Addr == y.Addr {
+				addr, err := g.Scratch(int64(y.NumElements()) * int64(y.DType.Size()))
+				y.Addr = addr
+				return y, err
+			}
+		}
+	}
+	return y, nil
 }
