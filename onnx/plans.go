@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"runtime/debug"
@@ -74,8 +75,7 @@ func (m *Model) key(b []byte, inputs map[string]*value, want []string) ([]byte, 
 		}
 		b = append(b, byte(i), byte(i>>8), byte(v.t.DType()), byte(v.t.Rank()))
 		for a := range v.t.Rank() {
-			n := v.t.Size(a)
-			b = append(b, byte(n), byte(n>>8), byte(n>>16), byte(n>>24), byte(n>>32))
+			b = binary.LittleEndian.AppendUint64(b, uint64(v.t.Size(a)))
 		}
 		if m.plans.values && decides(v.t) {
 			raw, err := v.t.Contiguous().Bytes()
