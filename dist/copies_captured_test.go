@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
@@ -87,7 +88,7 @@ func TestCapturedCopies(t *testing.T) {
 					must(t, errors.Join(withOptions(t, devices, func(g *dist.Group) (err error) {
 						got[way][g.Rank()], err = replayed(t, g)
 						return err
-					}, dist.CopyEngines(way == 0), dist.CapturedCopies())...))
+					}, dist.CopyEngines(way == 0), dist.CapturedCopies(way == 0))...))
 				}
 				equal(t, "elements", got[0], got[1], averaged(device.CUDA(0), n, 1.0/128))
 			})
@@ -135,7 +136,7 @@ func TestCapturedCopiesTrain(t *testing.T) {
 				must(t, errors.Join(withOptions(t, devices, func(g *dist.Group) (err error) {
 					got[way][g.Rank()], err = trained(t, g, true, false, opts)
 					return err
-				}, dist.CopyEngines(way == 0), dist.CapturedCopies())...))
+				}, dist.CopyEngines(way == 0), dist.CapturedCopies(way == 0))...))
 			}
 			equal(t, "what is left", got[0], got[1])
 		})
@@ -177,4 +178,54 @@ func TestCapturedCopiesFail(t *testing.T) {
 		}, dist.CapturedCopies())
 		wantErrors(t, errs[:1], why, "rank 1 gave up")
 	})
+	t.Run("replayed by one alone, which closes", func(t *testing.T) {
+		err := dist.Run(accelerators(t, 2), func(g *dist.Group) error {
+			x := tensor.Ones([]int{200}, tensor.On(g.Device()))
+			recorded := graph.New(g.Device())
+			if err := errors.Join(recorded.Capture(func() error { return sum(g, x) }), g.Barrier().Synchronize(context.Background())); err != nil || g.Rank() == 1 {
+				return err
+			}
+			return recorded.Replay()
+		}, dist.CapturedCopies(), dist.Timeout(3*time.Second))
+		wantErrors(t, []error{err}, collective.ErrTimeout, "rank 0")
+	})
+}
+
+// TestCapturedCopiesOfFew replays sums of so few elements that one rank adds up all of them.
+func TestCapturedCopiesOfFew(t *testing.T) {
+	copying(t, 512)
+	must(t, errors.Join(withOptions(t, accelerators(t, 2), func(g *dist.Group) error {
+		x := tensor.Ones([]int{16}, tensor.On(g.Device()))
+		recorded := graph.New(g.Device())
+		defer recorded.Reset()
+		err := errors.Join(recorded.Capture(func() error {
+			return errors.Join(g.AllReduce(x, dist.Sum).Wait(context.Background()), x.DivScalarInPlace(2))
+		}), g.Barrier().Synchronize(context.Background()))
+		for range 500 {
+			err = errors.Join(err, recorded.Replay())
+		}
+		got, e := tensor.Data[float32](x)
+		for _, v := range got {
+			if v != 1 {
+				t.Errorf("rank %d has %v", g.Rank(), got)
+				break
+			}
+		}
+		return errors.Join(err, e)
+	}, dist.CapturedCopies())...))
+}
+
+// TestCapturedCopiesUnavailable asks for them where there are none.
+func TestCapturedCopiesUnavailable(t *testing.T) {
+	for name, c := range map[string]struct {
+		devices []device.Device
+		opts    []dist.Option
+	}{
+		"processor": {[]device.Device{device.CPU, device.CPU}, nil},
+		"no copies": {[]device.Device{device.CPU, device.CPU}, []dist.Option{dist.CopyEngines(false)}},
+	} {
+		if _, err := dist.Local(c.devices, append(c.opts, dist.CapturedCopies())...); !errors.Is(err, device.ErrUnavailable) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

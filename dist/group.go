@@ -131,15 +131,16 @@ func (g *Group) Abort(reason error) {
 }
 
 // Close waits for the calls that are under way and gives up what the rank holds of the
-// group. Calls of other ranks that need this one fail. Closing twice does nothing.
+// group. Calls of other ranks that need this one fail. Closing again gives up what an error said
+// could not be.
 func (g *Group) Close() error {
 	if !g.made() {
 		return errNil
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
-		return nil
+	if g.closed { // what could not be given back then
+		return g.ended(g.comm.Close())
 	}
 	g.closed = true
 	g.queue.wait()
@@ -151,6 +152,11 @@ func (g *Group) Close() error {
 	if g.give != nil {
 		g.give()
 	}
+	return g.ended(err)
+}
+
+// ended is named of an error that may be nil.
+func (g *Group) ended(err error) error {
 	if err != nil {
 		return g.named(err)
 	}

@@ -28,6 +28,9 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	if err := o.Err("Timeout, CopyEngines, CapturedCopies"); err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
+	if captured && !copies {
+		return nil, fmt.Errorf("dist: Local: %w: CapturedCopies without CopyEngines", device.ErrUnavailable)
+	}
 	comms, err := communicators(devices, timeout) // New owns them
 	if err == nil && copies {
 		comms, err = peer.New(comms, peer.Settings{Mul: ops.MulOp(), AddScaled: ops.AddScaledOp(),
@@ -55,13 +58,18 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 // accelerators of one process, travel by copies from memory to memory, which take no multiprocessors
 // from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
 // a graph without CapturedCopies, groups that are split off, and devices that do not reach one
-// another's memory have none. It is an option of Local and Run.
+// another's memory have none. All ranks capture a call or none does: a rank that makes it at once and
+// one that captures it wait for each other until the timeout. It is an option of Local and Run.
 func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
 
 // CapturedCopies has calls that are captured in a graph travel by copies, too, as CopyEngines has the
 // others. All ranks then capture the same calls with such sums in the same order, and replay them as
-// often: a rank's replay waits for those of the others. It is for devices whose streams can wait
-// for words of memory, as CUDA's do, and takes memory from the start. It is an option of Local and Run.
+// often: a rank's replay waits for those of the others. The graphs of a group share what they wait by:
+// all ranks replay the same ones in the same order, one after another; two at once, on two streams,
+// or in another order on another rank give wrong values. A group that failed lets replays end with
+// values of no use: Group.Err tells. It is for devices that reach one another's memory and whose
+// streams can wait for words of it, as CUDA's do; others, and CopyEngines(false), give an error that
+// wraps device.ErrUnavailable. It takes memory from the start. It is an option of Local and Run.
 func CapturedCopies(on ...bool) Option { return option.Flag("CapturedCopies", on) }
 
 // From how many bytes on calls are made by copies, and of how many at once.

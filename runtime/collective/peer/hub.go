@@ -80,12 +80,22 @@ func (h *hub) failed(err error) error {
 		h.err = err
 		close(h.broken)
 		for _, c := range h.ends {
-			if c != nil && c.mail != nil {
+			if c != nil && c.mail != nil && !c.mail.shut {
 				c.mail.unblocking.Go(c.unblock)
 			}
 		}
 	}
 	return h.err
+}
+
+// shut ends what unblocks the replays of a rank, for good: the caller may wait for it then.
+func (h *hub) shut(l *mail) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if !l.shut {
+		l.shut = true
+		close(l.over)
+	}
 }
 
 // arrive notes the next batch of a rank, and compares it with that of the rank that came first.

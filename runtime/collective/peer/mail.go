@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -44,6 +45,7 @@ type mail struct {
 	clearing     device.StreamID   // which ends waits once the group is of no more use
 	over         chan struct{}     // closed by Close
 	unblocking   sync.WaitGroup    // the goroutine that does
+	shut         bool              // none begins any more; the hub's mu guards it
 }
 
 // post makes what the ranks of a group have for captured calls.
@@ -128,39 +130,70 @@ func (c *Communicator) box(rank, slot, other int) uint64 {
 	return c.hub.ends[rank].mail.boxes + uint64(int64(place(c.size, rank, other, slot))*c.slotBytes())
 }
 
-// closeMail gives back what a rank has for captured calls, once replays are over. Those of a group
-// that is of no more use end as their waits do.
-func (c *Communicator) closeMail() (err error) {
+// closeMail gives back what a rank has for captured calls, once replays are over. Where that fails
+// it may be called again.
+func (c *Communicator) closeMail() error {
 	l, dev := c.mail, c.device.Index
 	if l == nil {
 		return nil
 	}
-	if c.hub.failure() != nil {
-		if memory.Capturing(c.device) {
-			return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
-		}
-		ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
-		defer cancel()
-		if err := c.driver.SyncDevice(ctx, dev); err != nil && ctx.Err() != nil {
-			return fmt.Errorf("rank %d: replays do not end: %w", c.rank, err)
-		}
+	if memory.Capturing(c.device) {
+		return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
 	}
-	close(l.over)
+	late, err := c.quiet()
+	if err != nil {
+		return errors.Join(late, err)
+	}
+	c.hub.shut(l)
 	l.unblocking.Wait()
 	if l.memory.Addr != 0 {
-		err = c.driver.Free(dev, l.memory)
+		if err = c.driver.Free(dev, l.memory); err == nil {
+			l.memory = device.Memory{}
+		}
 	}
 	for _, e := range l.events() {
 		if *e != 0 {
 			err = errors.Join(err, c.driver.DestroyEvent(dev, *e))
 		}
+		*e = 0
 	}
-	for _, s := range []device.StreamID{l.out, l.back, l.clearing} {
-		if s != 0 {
-			err = errors.Join(err, c.driver.DestroyStream(dev, s))
+	for _, s := range []*device.StreamID{&l.out, &l.back, &l.clearing} {
+		if *s != 0 {
+			err = errors.Join(err, c.driver.DestroyStream(dev, *s))
 		}
+		*s = 0
 	}
-	return err
+	return errors.Join(late, err)
+}
+
+// quiet waits until no replay reaches what the rank has. Replays that wait for others in vain end
+// as the group fails, which late tells; what goes on then copies to any rank's memory, and is
+// waited for on all devices.
+func (c *Communicator) quiet() (late, err error) {
+	if c.hub.failure() == nil {
+		if late = c.over(c); late == nil {
+			return nil, nil
+		}
+		late = c.hub.fail(late)
+	}
+	for _, end := range c.hub.ends {
+		err = errors.Join(err, c.over(end))
+	}
+	return late, err
+}
+
+// over waits for the work of an end's device, as long as ranks wait for one another. A device
+// that failed does nothing more.
+func (c *Communicator) over(end *Communicator) error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+	defer cancel()
+	switch err := end.driver.SyncDevice(ctx, end.device.Index); {
+	case errors.Is(err, device.ErrCapturing):
+		return err
+	case err != nil && ctx.Err() != nil:
+		return fmt.Errorf("rank %d closes, and replays of rank %d do not end in %v: %w", c.rank, end.rank, c.hub.timeout, collective.ErrTimeout)
+	}
+	return nil
 }
 
 // A letter is the work of captured calls as it is recorded. The first error stays, and nothing is
@@ -184,17 +217,29 @@ func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.C
 	for _, on := range []device.StreamID{l.out, l.back} {
 		w.wait(on, l.begun)
 	}
-	for i, p := range pieces(calls, c.set.Piece, c.size) {
+	list := pieces(calls, c.set.Piece, c.size)
+	// Who adds up nothing gives nothing. It would not wait for the others either before it said so
+	// again, which they might take for what it said before.
+	gives := func(rank int) bool {
+		return slices.ContainsFunc(list, func(p piece) bool { return p.has(rank) })
+	}
+	for i, p := range list {
 		w.deliver(i, p)
 		w.add(i, p)
 		w.give(i, p)
 	}
-	w.others(func(rank int) { w.tell(l.back, wordGiven, 0, rank) })
+	if gives(c.rank) {
+		w.others(func(rank int) { w.tell(l.back, wordGiven, 0, rank) })
+	}
 	for i, on := range []device.StreamID{l.out, l.back} {
 		w.record(l.ended[i], on)
 		w.wait(s, l.ended[i])
 	}
-	w.others(func(rank int) { w.await(s, wordGiven, 0, rank) })
+	w.others(func(rank int) {
+		if gives(rank) {
+			w.await(s, wordGiven, 0, rank)
+		}
+	})
 	return w.err
 }
 
@@ -285,15 +330,15 @@ func (w *letter) give(i int, p piece) {
 func (c *Communicator) unblock() {
 	tick := time.NewTicker(time.Millisecond)
 	defer tick.Stop()
-	end := time.NewTimer(max(c.hub.timeout, time.Minute))
-	defer end.Stop()
+	late := time.NewTimer(time.Minute)
+	defer late.Stop()
 	dev := c.device.Index
 	for {
 		select {
 		case <-c.mail.over:
 			return
-		case <-end.C:
-			return
+		case <-late.C: // replays that are given to the device later end, too
+			tick.Reset(100 * time.Millisecond)
 		case <-tick.C:
 		}
 		for other := range c.size {

@@ -46,7 +46,9 @@ type Communicator struct {
 	device device.Device
 	driver device.Driver
 	set    Settings
-	close  sync.Once
+
+	closing sync.Mutex // held by Close
+	closed  bool       // all was given back
 
 	// Of the goroutine that makes calls.
 	lane lane
@@ -80,9 +82,13 @@ func New(inner []collective.Communicator, set Settings) (ends []collective.Commu
 			return nil, err
 		}
 		for _, other := range inner {
-			if other != c && !reaches(drv, c.Device(), other.Device()) {
-				return inner, nil
+			if other == c || reaches(drv, c.Device(), other.Device()) {
+				continue
 			}
+			if set.Captured {
+				return nil, fmt.Errorf("%w: copies of captured calls: %s does not reach the memory of %s", device.ErrUnavailable, c.Device(), other.Device())
+			}
+			return inner, nil
 		}
 		own := &Communicator{inner: c, hub: h, rank: rank, size: len(inner), device: c.Device(), driver: drv, set: set}
 		h.ends[rank], ends[rank] = own, own
@@ -136,17 +142,20 @@ func (c *Communicator) Abort(reason error) {
 
 // Close makes calls fail that wait for this rank, or will, and gives back what the rank holds,
 // once the others have given their devices the work of the calls that it made: they name its
-// events in it.
-func (c *Communicator) Close() (err error) {
-	c.close.Do(func() {
-		c.hub.leave(c.rank)
-		err = c.hub.settled(c.last)
-		if err == nil {
-			err = errors.Join(c.lane.free(c), c.closeMail())
-		}
-		err = errors.Join(err, c.inner.Close())
-	})
-	return err
+// events in it. What an error says that stays is given back by a later Close.
+func (c *Communicator) Close() error {
+	c.closing.Lock()
+	defer c.closing.Unlock()
+	if c.closed {
+		return nil
+	}
+	c.hub.leave(c.rank)
+	err := c.hub.settled(c.last)
+	if err == nil {
+		err = errors.Join(c.lane.free(c), c.closeMail())
+		c.closed = c.mail == nil || c.mail.memory.Addr == 0
+	}
+	return errors.Join(err, c.inner.Close())
 }
 
 // Do makes calls in the order of a stream. What sends and receives a batch has beside calls that
