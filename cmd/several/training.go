@@ -98,7 +98,7 @@ func (s *settings) training(make task, h how) (one, all float64, err error) {
 			all = t
 		}
 		return errors.Join(err, d.Close())
-	}, dist.CapturedCopies(h.capture))
+	}, dist.CapturedCopies(h.capture && s.copies))
 	s.clear()
 	return one, all, err
 }
