@@ -302,3 +302,36 @@ func TestFailsLate(t *testing.T) {
 	}
 	must(t, c.Close())
 }
+
+// A faulty is GPUs that fail as they are asked whether calls are done.
+type faulty struct {
+	simulatedGPUs
+	err error
+}
+
+func (d faulty) EventDone(int, device.EventID) (bool, error) { return false, d.err }
+
+// TestFaultOfDevice: a GPU that fails behind the last call ends the group for all ranks.
+func TestFaultOfDevice(t *testing.T) {
+	f := newFake(t)
+	list := f.group(2, time.Hour)
+	broken := errors.New("an illegal access")
+	list[0].driver = faulty{f.drv, broken}
+	s, err := f.drv.NewStream(0, 0)
+	must(t, err)
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	must(t, list[0].Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+	if !patience.Until(t, func() bool { return list[1].Err() != nil }) {
+		t.Fatal("rank 1 was not told")
+	}
+	for rank, c := range list {
+		if !errors.Is(c.Err(), broken) {
+			t.Errorf("rank %d: %v", rank, c.Err())
+		}
+	}
+	for _, text := range []string{"abort 0\n", "abort 1\n"} {
+		if !patience.Until(t, func() bool { return strings.Contains(f.said(), text) }) {
+			t.Errorf("%q is not in %q", text, f.said())
+		}
+	}
+}

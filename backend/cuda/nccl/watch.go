@@ -115,14 +115,17 @@ func (c *Communicator) look() {
 		c.mu.Lock()
 		c.tidy()
 		late := c.late()
-		if len(c.pending) == 0 && c.under == nil {
-			c.watched = false
-			c.mu.Unlock()
-			return
+		if c.closed {
+			late = nil
 		}
+		c.watched = len(c.pending) > 0 || c.under != nil
+		more := c.watched
 		c.mu.Unlock()
 		if late != nil {
-			_ = c.abort(late) // calls of the group return it
+			_ = c.abort(late) // calls of the group return it; tidy may have forgotten the last of them
+		}
+		if !more {
+			return
 		}
 	}
 }
