@@ -86,7 +86,8 @@ func (d *Driver) CopyOnDevice(dev int, s device.StreamID, dst, src uint64, n int
 }
 
 // CopyPeer copies n bytes from one device's memory to another's, in the order of
-// a stream of the source. It needs no peer access.
+// a stream of the source. It needs no peer access, but where it is captured: GPUs record no other
+// copies between devices.
 func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src uint64, n int64) error {
 	a, on, err := d.start(srcDev, s, n)
 	if err != nil || n == 0 {
@@ -95,6 +96,9 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 	peer, err := d.device(dstDev)
 	if err != nil {
 		return err
+	}
+	if peer != a && d.CaptureOf(srcDev, s) != 0 && !device.OpenPeer(d, srcDev, dstDev) {
+		return fmt.Errorf("%w: a captured copy from %s, which does not reach the memory of %s", device.ErrUnavailable, a, peer)
 	}
 	from, err := a.at(src, n, false)
 	if err != nil {

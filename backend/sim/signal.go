@@ -42,6 +42,9 @@ func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, v
 	if err != nil {
 		return err
 	}
+	if peer != a && !device.OpenPeer(d, dev, toDev) {
+		return fmt.Errorf("%w: %s does not reach the memory of %s", device.ErrUnavailable, a, peer)
+	}
 	word, err := peer.word(addr)
 	if err != nil {
 		return err
@@ -69,6 +72,9 @@ func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32
 		d.words.mu.Lock()
 		defer d.words.mu.Unlock()
 		for word.Load() < value {
+			if err := a.usable(); err != nil {
+				return err
+			}
 			d.words.changed.Wait()
 		}
 		return nil

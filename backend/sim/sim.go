@@ -162,10 +162,14 @@ func (a *accelerator) String() string { return a.driver.name(a.index) }
 // lose makes the device useless. Of several reasons the first counts.
 func (a *accelerator) lose(why error) {
 	a.mu.Lock()
-	defer a.mu.Unlock()
 	if a.lost == nil {
 		a.lost = fmt.Errorf("%w: %s: %w", device.ErrLost, a, why)
 	}
+	a.mu.Unlock()
+	w := &a.driver.words // streams that wait for words end
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.changed.Broadcast()
 }
 
 // usable returns why the device was lost, or nil.

@@ -482,3 +482,41 @@ func TestGoroutines(t *testing.T) {
 		}
 	})
 }
+
+// TestWordsOfLostDevice: a stream that waits for a word ends as its device is lost.
+func TestWordsOfLostDevice(t *testing.T) {
+	r := rig{New(Config{Devices: 1, Async: true}), t}
+	x, s := r.put(0, 0, 0), r.stream(0)
+	check(t, r.AwaitWord(0, s, x, 1))
+	on := r.devices[0]
+	all := r.streamsOf(on)
+	check(t, r.Fail(0, FaultLost, 1, errors.New("it fell off the bus")))
+	check(t, r.Launch(0, 0, add(x+4, x+4, x+4, 1)))
+	for _, s := range all {
+		check(t, s.wait(context.Background()))
+	}
+	if err := on.usable(); !errors.Is(err, device.ErrLost) {
+		t.Error(err)
+	}
+}
+
+// TestReachNeeded: words of other devices, and captured copies to them, need access as on GPUs.
+func TestReachNeeded(t *testing.T) {
+	r := rig{New(Config{Devices: 2, Async: true, Peer: func(dev, _ int) bool { return dev == 0 }}), t}
+	at := [2]uint64{r.put(0, 1), r.put(1, 2)}
+	for dev, want := range []error{nil, device.ErrUnavailable} {
+		if err := r.WriteWord(dev, 0, 1-dev, at[1-dev], 1); !errors.Is(err, want) {
+			t.Errorf("a word by device %d: %v", dev, err)
+		}
+		check(t, r.CopyPeer(dev, 0, 1-dev, at[1-dev], at[dev], 4))
+		check(t, r.SyncStream(context.Background(), dev, 0))
+		s := r.stream(dev)
+		_, err := r.BeginCapture(dev, s, device.CaptureOptions{})
+		check(t, err)
+		if err := r.CopyPeer(dev, s, 1-dev, at[1-dev], at[dev], 4); !errors.Is(err, want) {
+			t.Errorf("a captured copy by device %d: %v", dev, err)
+		}
+		_, err = r.EndCapture(dev, s)
+		check(t, err)
+	}
+}
