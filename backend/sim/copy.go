@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -109,7 +110,11 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 		return err
 	}
 	a.count(func(c *Counters) { c.ToPeer.add(n) })
-	return a.enqueue(on, toPeerOp, func() error { return move(to, from, n) })
+	held := [2]*block{a.memory.holding(src), peer.memory.holding(dst)}
+	return a.enqueue(on, toPeerOp, func() error {
+		defer runtime.KeepAlive(held)
+		return move(to, from, n)
+	})
 }
 
 // Zero clears n bytes of device or host memory, in stream order.

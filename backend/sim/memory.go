@@ -163,8 +163,19 @@ func (b *block) make() {
 	b.data = make([]uint64, words)
 }
 
-// forget lets the system take the memory of a block that was freed. Its addresses stay for
-// what wrongly uses it still, which gets zeros.
+// holding returns the block that addr is in, nil for none. Work of another device holds it:
+// Free waits for the streams of its own device alone.
+func (m *memory) holding(addr uint64) *block {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if i := m.find(addr); i >= 0 {
+		return m.blocks[i]
+	}
+	return nil
+}
+
+// forget lets the system take the memory of a block that was freed. Its addresses stay while
+// something holds the block, which gets zeros.
 func (b *block) forget() {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -49,7 +50,9 @@ func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, v
 	if err != nil {
 		return err
 	}
+	held := peer.memory.holding(addr)
 	return a.enqueue(on, writeWordOp, func() error {
+		defer runtime.KeepAlive(held)
 		d.words.mu.Lock()
 		defer d.words.mu.Unlock()
 		word.Store(value)
@@ -68,7 +71,9 @@ func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32
 	if err != nil {
 		return err
 	}
+	held := a.memory.holding(addr)
 	return a.enqueue(on, awaitWordOp, func() error {
+		defer runtime.KeepAlive(held)
 		d.words.mu.Lock()
 		defer d.words.mu.Unlock()
 		for word.Load() < value {

@@ -3,6 +3,7 @@ package sim
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -519,4 +520,24 @@ func TestReachNeeded(t *testing.T) {
 		_, err = r.EndCapture(dev, s)
 		check(t, err)
 	}
+}
+
+// TestFreedUnderPeer frees memory that another device has yet to copy to and to write a word of,
+// and lets the collector find it: that work goes nowhere, and the program on.
+func TestFreedUnderPeer(t *testing.T) {
+	r := rig{New(Config{Devices: 2, Async: true}), t}
+	x := r.put(0, 1, 2)
+	release, err := r.Hold(0, 0)
+	check(t, err)
+	m, err := r.Alloc(1, device.MapUnit)
+	check(t, err)
+	check(t, r.CopyPeer(0, 0, 1, m.Addr, x, 8))
+	check(t, r.WriteWord(0, 0, 1, m.Addr+4, 1))
+	check(t, r.Free(1, m))
+	for range 5 { // cleanups run on a goroutine of their own
+		runtime.GC()
+		time.Sleep(2 * time.Millisecond)
+	}
+	release()
+	check(t, r.SyncStream(context.Background(), 0, 0))
 }
