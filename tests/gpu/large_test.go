@@ -76,6 +76,7 @@ var larges = []struct {
 	{"top of two long rows", [][]int{{2, 200_001}}, 0, func(x []T) T { _, i := x[0].Topk(2048, 1); return x[0].Gather(1, i) }},
 	{"images with a border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{1, 2, 3, -4, 1, 1}, tensor.Value(2.5)) }},
 	{"images with a mirrored border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{5, 2, 3, 1}, tensor.ModeReflect) }},
+	{"a channel of images with a mirrored border", [][]int{{1, 3, 31, 37}}, 0, func(x []T) T { return x[0].Narrow(1, 0, 1).Pad([]int{5, 2, 3, 1}, tensor.ModeReflect) }},
 	{"images with a wide border", [][]int{{7, 33, 31, 37}}, 0, func(x []T) T { return x[0].Pad([]int{50, 2, -3, 1}, tensor.ModeReplicate) }},
 	{"transposing copy", [][]int{{1025, 2047}}, 0, func(x []T) T { return x[0].Transpose(0, 1).Contiguous() }},
 	{"permuting copy", [][]int{{33, 65, 129, 3}}, 0, func(x []T) T { return x[0].Permute(2, 0, 3, 1).Contiguous() }},

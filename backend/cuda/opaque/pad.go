@@ -2,7 +2,6 @@ package opaque
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
@@ -10,10 +9,13 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// What pad.cu makes of elements outside x; the last three are those of attribute how.
+// What pad.cu makes of elements outside x: a value, or what attribute how says from padReflect
+// on.
 const (
 	padConstant = iota
 	padReflect
+	_ // repeats the edge
+	_ // continues at the other end
 )
 
 // PadEdges surrounds x with elements of its own. Attributes: padding, the elements to add
@@ -43,10 +45,10 @@ func PadEdges(g code.GPU, c *ir.Call) error {
 
 // padded surrounds x where a kernel of its own does: both are on the device without gaps, no
 // axes but the last three are padded, and a plane of these is less than space.Limit elements.
-// It reports whether it did.
+// It reports whether it did. What does not begin at a vector is made in scratch first, unless
+// it is padded with a value, which other kernels do.
 func padded(g code.GPU, out, x ir.View, padding []int, how int, value ir.View) (bool, error) {
-	if x.Ptr != nil || x.DType != out.DType || x.NumElements() == 0 || out.Addr%vectorBytes != 0 ||
-		!slices.Equal(x.Strides, ir.ContiguousStrides(x.Shape)) || !slices.Equal(out.Strides, ir.ContiguousStrides(out.Shape)) {
+	if x.Ptr != nil || x.DType != out.DType || x.NumElements() == 0 || !x.IsContiguous() || !out.IsContiguous() {
 		return false, nil
 	}
 	rank, size := len(x.Shape), out.DType.Size()
@@ -74,25 +76,43 @@ func padded(g code.GPU, out, x ir.View, padding []int, how int, value ir.View) (
 		}
 	}
 	planes := out.NumElements() / to
-	most := (space.Limit - 1) / to
-	for size*to*most%vectorBytes != 0 && most > 1 { // every launch begins at a vector
+	most := min(planes, (space.Limit-1)/to)
+	for most < planes && size*to*most%vectorBytes != 0 && most > 1 { // every launch begins at a vector
 		most--
 	}
-	if most < planes && size*to*most%vectorBytes != 0 {
+	apart := out.Addr%vectorBytes != 0 || most < planes && size*to*most%vectorBytes != 0
+	if apart && how == padConstant {
 		return false, nil
+	}
+	var room uint64
+	if apart {
+		var err error
+		if room, err = g.Scratch(int64(most * to * size)); err != nil {
+			return false, err
+		}
 	}
 	for first := 0; first < planes; first += most {
 		n := min(most, planes-first)
+		target := out.Addr + uint64(first*to*size)
+		at := target
+		if apart {
+			at = room
+		}
 		var p driver.Params
 		p.Uint32(uint32(n * to))
 		p.Int32(int32(how))
 		p.Struct(axes.Bytes(), 4)
 		p.Align(8)
-		p.Uint64(out.Addr + uint64(first*to*size))
+		p.Uint64(at)
 		p.Uint64(x.Addr + uint64(first*from*size))
 		p.Uint64(value.Addr)
 		if err := g.Launch("pad", ofUnit("pad", size), grid(int64(n*to*size), blockThreads*vectorBytes), block(blockThreads), 0, p.Bytes()); err != nil {
 			return false, err
+		}
+		if apart {
+			if err := g.Copy(target, room, int64(n*to*size)); err != nil {
+				return false, err
+			}
 		}
 	}
 	return true, nil
