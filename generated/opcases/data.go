@@ -252,6 +252,22 @@ var padEdgesPartsCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var padPlanesCase = optest.Operator{
+	Op:     ops.PadPlanesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PadPlanes(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(0)}},
+		{Shapes: [][]int{{4}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2}), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
 var padReflectCase = optest.Operator{
 	Op:     ops.PadReflectOp(),
 	Schema: "ops.yaml",

@@ -415,6 +415,7 @@ var Cases = []optest.Operator{
 	padEdgesCase,
 	padEdgesGradCase,
 	padEdgesPartsCase,
+	padPlanesCase,
 	padReflectCase,
 	padReplicateCase,
 	paired32Case,

@@ -154,6 +154,12 @@ var trigammaCase = optest.Operator{
 		{In: []ir.Scalar{ir.IntScalar(8)}, Want: []ir.Scalar{ir.FloatScalar(0.1331370146940314)}},
 		{In: []ir.Scalar{ir.FloatScalar(math.Inf(1))}, Want: []ir.Scalar{ir.IntScalar(0)}},
 		{In: []ir.Scalar{ir.FloatScalar(-0.5)}, Want: []ir.Scalar{ir.FloatScalar(8.934802200544679)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.25)}, Want: []ir.Scalar{ir.FloatScalar(17.19732915450711)}},
+		{In: []ir.Scalar{ir.FloatScalar(0.375)}, Want: []ir.Scalar{ir.FloatScalar(8.161777632761508)}},
+		{In: []ir.Scalar{ir.FloatScalar(-0.75)}, Want: []ir.Scalar{ir.FloatScalar(18.975106932284888)}},
+		{In: []ir.Scalar{ir.FloatScalar(-1.25)}, Want: []ir.Scalar{ir.FloatScalar(19.181879647671607)}},
+		{In: []ir.Scalar{ir.FloatScalar(-2.375)}, Want: []ir.Scalar{ir.FloatScalar(11.218505222545787)}},
+		{In: []ir.Scalar{ir.FloatScalar(-3.375)}, Want: []ir.Scalar{ir.FloatScalar(11.30629671774469)}},
 	},
 	Grad: []bool{true},
 }

@@ -324,12 +324,12 @@ func padCompose(x *core.Tensor, padding []int, mode Mode, value ir.Scalar) *core
 	case ModeConstant:
 		return PadConstant(x, padding, value)
 	case ModeReflect:
-		return PadEdges(WithPadding(x, padding, 3, 1), padding, 0)
+		return PadPlanes(WithPadding(x, padding, 3, 1), padding, 0)
 	case ModeReplicate:
-		return PadEdges(WithPadding(x, padding, 3, -1), padding, 1)
+		return PadPlanes(WithPadding(x, padding, 3, -1), padding, 1)
 	case ModeCircular:
 		more := shapes.PositivePart(padding)
-		return PadEdges(WithPadding(Trimmed(x, padding), more, 3, 0), more, 2)
+		return PadPlanes(WithPadding(Trimmed(x, padding), more, 3, 0), more, 2)
 	}
 	return core.Fail(&padOp, fmt.Errorf("unknown mode %d", mode))
 }
@@ -557,6 +557,50 @@ func padEdgesPartsCompose(x *core.Tensor, padding []int, how int) *core.Tensor {
 	return PadCircular(PadCircular(PadCircular(x, -1, p[0], p[1]), -2, p[2], p[3]), -3, p[4], p[5])
 }
 
+var padPlanesOp = ir.Op{
+	Name:    "pad_planes",
+	Doc:     "is pad_edges, axis by axis where three axes have more elements than 32 bits count.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "padding", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden | ir.TagExact,
+}
+
+// PadPlanesOp returns the descriptor of pad_planes, which must not be
+// changed.
+func PadPlanesOp() *ir.Op {
+	return &padPlanesOp
+}
+
+// PadPlanes is pad_edges, axis by axis where three axes have more elements
+// than 32 bits count.
+func PadPlanes(x *core.Tensor, padding []int, how int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&padPlanesOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return padPlanesCompose(x, padding, how)
+	})
+	core.Composed(&padPlanesOp, in, out)
+	return out
+}
+
+func padPlanesCompose(x *core.Tensor, padding []int, how int) *core.Tensor {
+	p := shapes.PadPairs(padding, 3)
+	n := shapes.JoinInts(shapes.OnesInts(3), x.Shape())
+	row := n[len(n)-1] + p[0] + p[1]
+	column := n[len(n)-2] + p[2] + p[3]
+	if n[len(n)-1]*n[len(n)-2]*n[len(n)-3] <= 2147483647 && row*column*(n[len(n)-3]+p[4]+p[5]) <= 2147483647 {
+		return PadEdges(x, padding, how)
+	}
+	return PadEdgesParts(x, padding, how)
+}
+
 var padReflectOp = ir.Op{
 	Name:    "pad_reflect",
 	Doc:     "surrounds one axis of x with mirrored elements.",
@@ -594,45 +638,5 @@ func padReflectCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
 		return x
 	}
 	at := ReflectIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
-	return IndexSelect(WithAxes(x, 1), dim, at)
-}
-
-var padReplicateOp = ir.Op{
-	Name:    "pad_replicate",
-	Doc:     "surrounds one axis of x with the elements at its edges.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// PadReplicateOp returns the descriptor of pad_replicate, which must not be
-// changed.
-func PadReplicateOp() *ir.Op {
-	return &padReplicateOp
-}
-
-// PadReplicate surrounds one axis of x with the elements at its edges.
-func PadReplicate(x *core.Tensor, dim, before, after int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&padReplicateOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return padReplicateCompose(x, dim, before, after)
-	})
-	core.Composed(&padReplicateOp, in, out)
-	return out
-}
-
-func padReplicateCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
-	if before == 0 && after == 0 {
-		return x
-	}
-	at := ReplicateIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
 	return IndexSelect(WithAxes(x, 1), dim, at)
 }

@@ -11,6 +11,46 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var padReplicateOp = ir.Op{
+	Name:    "pad_replicate",
+	Doc:     "surrounds one axis of x with the elements at its edges.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// PadReplicateOp returns the descriptor of pad_replicate, which must not be
+// changed.
+func PadReplicateOp() *ir.Op {
+	return &padReplicateOp
+}
+
+// PadReplicate surrounds one axis of x with the elements at its edges.
+func PadReplicate(x *core.Tensor, dim, before, after int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&padReplicateOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return padReplicateCompose(x, dim, before, after)
+	})
+	core.Composed(&padReplicateOp, in, out)
+	return out
+}
+
+func padReplicateCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
+	if before == 0 && after == 0 {
+		return x
+	}
+	at := ReplicateIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
+	return IndexSelect(WithAxes(x, 1), dim, at)
+}
+
 var reflectIndexOp = ir.Op{
 	Name:    "reflect_index",
 	Doc:     "returns the positions that reflect padding of n elements reads.",

@@ -519,6 +519,7 @@ func Descriptors() []*ir.Op {
 		&padEdgesOp,
 		&padEdgesGradOp,
 		&padEdgesPartsOp,
+		&padPlanesOp,
 		&padReflectOp,
 		&padReplicateOp,
 		&paired32Op,

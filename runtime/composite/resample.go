@@ -222,8 +222,8 @@ func (p axisPlan) taps(o Resampling, l line, place *core.Placement) (index, weig
 	return index, weight
 }
 
-// mostElements is how many elements a resampled axis may get: what it is made of is a table on
-// the host first.
+// mostElements is how many elements a resampled axis may get: each has rows of indices and
+// weights on the device first.
 const mostElements = 1 << 28
 
 func (p axisPlan) check(dt ir.DType, axis int, shape []int) error {
