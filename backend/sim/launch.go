@@ -114,5 +114,8 @@ func reach(v ir.View) (low, high int) {
 
 // ChannelsLast returns what a convolution would copy.
 func (d *Driver) ChannelsLast(_ int, c *ir.Call) (bytes int64, ok bool) {
-	return 2 * (c.In[0].Bytes() + c.Out[0].Bytes()), d.config.ChannelsLast
+	if d == nil || !d.config.ChannelsLast || c == nil || len(c.In) == 0 || len(c.Out) == 0 {
+		return 0, false
+	}
+	return 2 * (c.In[0].Bytes() + c.Out[0].Bytes()), true
 }
