@@ -3,6 +3,7 @@ package schema
 import (
 	"fmt"
 	"go/token"
+	"maps"
 	"slices"
 	"strings"
 
@@ -75,7 +76,9 @@ func (l *loader) tags(e *entry, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			l.errorf(l.pos(item), "unknown tag %q (have nondeterministic, syncs, tf32, seeded, exact, rounds_once, wide, product, convolution, part, orders, mixed, writes, hidden, no_method, no_inplace, no_out)", name)
+			have := slices.Concat(slices.Collect(maps.Keys(tagBits)), slices.Collect(maps.Keys(flags)))
+			slices.Sort(have)
+			l.errorf(l.pos(item), "unknown tag %q (have %s)", name, strings.Join(have, ", "))
 		}
 		seen[name] = true
 	}
