@@ -27,12 +27,9 @@ func WeightedRows(g code.GPU, c *ir.Call) error {
 	if !space.Fits(width) {
 		return fmt.Errorf("rows of %d elements on cuda, which are less than %d elements", width, int64(space.Limit))
 	}
-	var in [3]ir.View
-	for i, as := range []ir.DType{dt, ir.Int64, dt} {
-		var err error
-		if in[i], err = g.Dense(c.In[i], as); err != nil {
-			return err
-		}
+	in, err := dense(g, c.In)
+	if err != nil {
+		return err
 	}
 	out, err := contiguous(g, c.Out[0], dt)
 	if err != nil {
@@ -85,12 +82,9 @@ func SharedRowsGrad(g code.GPU, c *ir.Call) error {
 	if !space.Fits(width) || !space.Fits(rows) || !space.Fits(points*taps) {
 		return fmt.Errorf("%d rows of %d elements and %d weights on cuda, which are less than %d each", rows, width, points*taps, int64(space.Limit))
 	}
-	var in [3]ir.View
-	for i, as := range []ir.DType{dt, ir.Int64, dt} {
-		var err error
-		if in[i], err = g.Dense(c.In[i], as); err != nil {
-			return err
-		}
+	in, err := dense(g, c.In)
+	if err != nil {
+		return err
 	}
 	out, err := contiguous(g, c.Out[0], dt)
 	if err != nil {
