@@ -17,7 +17,7 @@ type byteProduct struct {
 	left, right            ir.View // contiguous
 	leftZero, rightZero    ir.View
 	m, n, k, batch, groups int
-	moved                  bool  // the factor that may have a sign has none
+	moved                  bool  // y or the weight, which may have a sign, has none
 	window                 []int // of a convolution: what Bytes there has from height on
 }
 
@@ -77,13 +77,30 @@ func (p *byteProduct) launch(g code.GPU) error {
 // less their zero, which is one number or one for each column.
 func Int8Product(g code.GPU, c *ir.Call) error {
 	out := c.Out[0]
+	return ofBytes(g, c, c.In[0], func(in []ir.View) (byteProduct, error) {
+		k, n := in[1].Shape[0], in[1].Shape[1]
+		return byteProduct{
+			kernel: "product", left: in[0], right: in[1], leftZero: in[2], rightZero: in[3],
+			m: out.NumElements() / n, n: n, k: k, batch: 1, groups: 1, moved: in[1].DType == ir.Uint8,
+		}, nil
+	})
+}
+
+// ofBytes computes the product that describe makes of operands without gaps, or zeros where
+// factor, one of them, has no elements.
+func ofBytes(g code.GPU, c *ir.Call, factor ir.View, describe func(in []ir.View) (byteProduct, error)) error {
+	out := c.Out[0]
 	if out.NumElements() == 0 {
 		return nil
 	}
-	if c.In[0].NumElements() == 0 {
+	if factor.NumElements() == 0 {
 		return zero(g, out)
 	}
 	in, err := dense(g, c.In)
+	if err != nil {
+		return err
+	}
+	p, err := describe(in)
 	if err != nil {
 		return err
 	}
@@ -91,11 +108,7 @@ func Int8Product(g code.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	k, n := in[1].Shape[0], in[1].Shape[1]
-	p := byteProduct{
-		kernel: "product", out: to.Addr, left: in[0], right: in[1], leftZero: in[2], rightZero: in[3],
-		m: out.NumElements() / n, n: n, k: k, batch: 1, groups: 1, moved: in[1].DType == ir.Uint8,
-	}
+	p.out = to.Addr
 	if err := p.launch(g); err != nil {
 		return err
 	}
@@ -115,40 +128,25 @@ func dense(g code.GPU, views []ir.View) ([]ir.View, error) {
 }
 
 // Int8Convolution returns the cross-correlation of x [n, channels, height, width], uint8
-// less its zero, with weight [out, channels/groups, kernel...], int8 less its zero, which is
+// less its zero, with weight [out, channels/groups, kernel...], bytes less their zero, which is
 // one number or one for each of out. Attributes: stride, padding, dilation and groups.
 func Int8Convolution(g code.GPU, c *ir.Call) error {
 	out := c.Out[0]
-	if out.NumElements() == 0 {
-		return nil
-	}
-	if c.In[1].NumElements() == 0 {
-		return zero(g, out)
-	}
-	in, err := dense(g, c.In)
-	if err != nil {
-		return err
-	}
-	to, err := contiguous(g, out, ir.Int32)
-	if err != nil {
-		return err
-	}
-	x, w, groups := in[0].Shape, in[1].Shape, int(c.Attrs[3].Int)
-	if size := w[1] * x[2] * x[3]; size >= productLimit {
-		return fmt.Errorf("a convolution over %d bytes of a group of an image is too large for cuda", size)
-	}
-	p := byteProduct{
-		kernel: "convolution", out: to.Addr, left: in[1], right: in[0], leftZero: in[3], rightZero: in[2],
-		m: w[0] / groups, n: out.Shape[2] * out.Shape[3], k: w[1] * w[2] * w[3], batch: x[0] * groups, groups: groups, moved: in[1].DType == ir.Uint8,
-		window: []int{x[2], x[3], out.Shape[3], w[2], w[3]},
-	}
-	for _, a := range c.Attrs[:3] {
-		p.window = append(p.window, a.Ints...)
-	}
-	if err := p.launch(g); err != nil {
-		return err
-	}
-	return to.finish(g)
+	return ofBytes(g, c, c.In[1], func(in []ir.View) (byteProduct, error) {
+		x, w, groups := in[0].Shape, in[1].Shape, int(c.Attrs[3].Int)
+		if size := w[1] * x[2] * x[3]; size >= productLimit {
+			return byteProduct{}, fmt.Errorf("a convolution over %d bytes of a group of an image is too large for cuda", size)
+		}
+		p := byteProduct{
+			kernel: "convolution", left: in[1], right: in[0], leftZero: in[3], rightZero: in[2],
+			m: w[0] / groups, n: out.Shape[2] * out.Shape[3], k: w[1] * w[2] * w[3], batch: x[0] * groups, groups: groups, moved: in[1].DType == ir.Uint8,
+			window: []int{x[2], x[3], out.Shape[3], w[2], w[3]},
+		}
+		for _, a := range c.Attrs[:3] {
+			p.window = append(p.window, a.Ints...)
+		}
+		return p, nil
+	})
 }
 
 // Int8LSTMSequence returns the outputs and cells, [steps, batch, width], of an LSTM over
