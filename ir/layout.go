@@ -61,6 +61,16 @@ func ContiguousStrides(shape []int) []int {
 	return strides
 }
 
+// ChannelsLastStrides returns the strides of shape [n, channels, ...] whose elements lie as
+// those of [n, ..., channels] do row-major.
+func ChannelsLastStrides(shape []int) []int {
+	if len(shape) < 2 {
+		return ContiguousStrides(shape)
+	}
+	strides := ContiguousStrides(slices.Concat(shape[:1], shape[2:], shape[1:2]))
+	return slices.Concat(strides[:1], strides[len(strides)-1:], strides[1:len(strides)-1])
+}
+
 // IsContiguous reports whether shape and strides describe row-major elements
 // without gaps. Axes of extent 1 may have any stride; empty tensors always are.
 func IsContiguous(shape, strides []int) bool {

@@ -273,8 +273,7 @@ func (a *arranger) views(refs []program.Ref, views []ir.View) []ir.View {
 	list := slices.Clone(views)
 	for j, r := range refs {
 		if r.Buffer >= 0 && a.images[r.Buffer].last {
-			s := list[j].Shape
-			list[j].Strides = []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
+			list[j].Strides = ir.ChannelsLastStrides(list[j].Shape)
 		}
 	}
 	return list

@@ -135,7 +135,7 @@ func stridesOf(s []int, last bool) []int {
 	if !last {
 		return ir.ContiguousStrides(s)
 	}
-	return []int{s[1] * s[2] * s[3], 1, s[1] * s[3], s[1]}
+	return ir.ChannelsLastStrides(s)
 }
 
 // arranged returns v, or a copy, with its channels last or row-major.
