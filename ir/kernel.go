@@ -3,6 +3,7 @@ package ir
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -43,6 +44,13 @@ type Port struct {
 	DType DType
 	// Compute is what its values have in the kernel's body.
 	Compute DType
+}
+
+// Converts reports whether a port's elements have another dtype in memory than in the
+// kernel's body.
+func (k *Kernel) Converts() bool {
+	other := func(p Port) bool { return p.DType != p.Compute }
+	return slices.ContainsFunc(k.In, other) || slices.ContainsFunc(k.Out, other)
 }
 
 // serials counts kernels.

@@ -1,7 +1,6 @@
 package exec
 
 import (
-	"slices"
 	"sync"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -35,7 +34,7 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 		c.opaque = of
 	case *vector.Code:
 		c.fold, c.set = of.Fold(k, simd.Active()), of.Set(k, simd.Active())
-		c.loop, c.stored, c.narrow = c.set.Main, c.set.Main, narrow(k)
+		c.loop, c.stored, c.narrow = c.set.Main, c.set.Main, k.Converts()
 		switch {
 		case k.DType != k.Compute:
 			c.stored = c.set.Stored(k.DType)
@@ -57,9 +56,3 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 	}
 	return c
 })
-
-// narrow reports whether a port's dtype is not what it is computed in.
-func narrow(k *ir.Kernel) bool {
-	as := func(p ir.Port) bool { return p.DType != p.Compute }
-	return slices.ContainsFunc(k.In, as) || slices.ContainsFunc(k.Out, as)
-}

@@ -6,7 +6,6 @@ package made
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"unsafe"
@@ -172,7 +171,7 @@ func bodyOf(op *ir.Op, p part, variant int, d ir.DType) (loops.Body, error) {
 		return b, nil
 	}
 	k := op.Kernel(variant, d)
-	if half := func(p ir.Port) bool { return p.DType != p.Compute }; slices.ContainsFunc(k.In, half) || slices.ContainsFunc(k.Out, half) {
+	if k.Converts() {
 		for _, p := range k.In {
 			b.In = append(b.In, p.DType)
 		}
