@@ -195,18 +195,19 @@ func TestCapturedCopiesFail(t *testing.T) {
 func TestCapturedCopiesOfFew(t *testing.T) {
 	copying(t, 512)
 	must(t, errors.Join(withOptions(t, accelerators(t, 2), func(g *dist.Group) error {
-		x := tensor.Ones([]int{16}, tensor.On(g.Device()))
+		const replays = 500
+		x := tensor.Full([]int{16}, g.Rank(), tensor.OfType(tensor.Float32), tensor.On(g.Device()))
 		recorded := graph.New(g.Device())
 		defer recorded.Reset()
-		err := errors.Join(recorded.Capture(func() error {
-			return errors.Join(g.AllReduce(x, dist.Sum).Wait(context.Background()), x.DivScalarInPlace(2))
+		err := errors.Join(recorded.Capture(func() error { // the average, and 1
+			return errors.Join(g.AllReduce(x, dist.Sum).Wait(context.Background()), x.DivScalarInPlace(2), x.AddScalarInPlace(1))
 		}), g.Barrier().Synchronize(context.Background()))
-		for range 500 {
+		for range replays {
 			err = errors.Join(err, recorded.Replay())
 		}
 		got, e := tensor.Data[float32](x)
 		for _, v := range got {
-			if v != 1 {
+			if v != 0.5+replays {
 				t.Errorf("rank %d has %v", g.Rank(), got)
 				break
 			}
