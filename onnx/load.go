@@ -21,10 +21,9 @@ import (
 
 // Load reads the model in a file. Tensors that it keeps in other files are read from its
 // directory, and from nowhere else: not through "..", nor through links that lead out.
-// Parameters stay in the files where they are aligned there, and are read when they are used:
-// as long as there is the model, no program may make the files shorter or change them. What a
-// custom operator gets of them is read-only. Errors wrap ErrFormat, ErrUnsupported or what the
-// file system says.
+// Parameters stay in the files and are read when they are used: as long as there is the model,
+// no program may make the files shorter or change them. What a custom operator gets of them is
+// read-only. Errors wrap ErrFormat, ErrUnsupported or what the file system says.
 //
 // Options: On, the device that the model runs on (the CPU); Plans, how many programs of
 // runs whose shapes repeat are kept (16), 0 for none; Operators, those of custom domains.
@@ -121,13 +120,14 @@ func load(model contentsOf, fsys fs.FS, dir string, opts []tensor.Option) (m *Mo
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
 	external := files{fsys: fsys, dir: dir, read: map[string]contentsOf{"": model}}
-	defer external.forget()
 	b := &builder{file: file, own: own, keep: model.keep(), fetch: external.fetch, device: on, opsets: map[string]int{}, functions: map[functionKey]*format.Function{}, nodes: map[string]int{}}
 	m, err = b.model()
 	if err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
 	m.plans.most = kept
+	m.files = external.mappings()
+	m.files.forget() // what runs use comes back
 	return m, nil
 }
 
@@ -138,13 +138,23 @@ type files struct {
 	read map[string]contentsOf
 }
 
-// forget lets the system have what was read while the model was made: what it uses from then
-// on comes back.
-func (f *files) forget() {
+// mappings returns those that are mapped.
+func (f *files) mappings() (list mappings) {
 	for _, c := range f.read {
 		if c.mapped != nil {
-			c.mapped.Forget()
+			list = append(list, c.mapped)
 		}
+	}
+	return list
+}
+
+// mappings are the files that a model's parameters are in.
+type mappings []*filemap.File
+
+// forget lets the system have what was read of the files until it is read again.
+func (m mappings) forget() {
+	for _, f := range m {
+		f.Forget()
 	}
 }
 

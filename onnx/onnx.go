@@ -44,6 +44,7 @@ type Model struct {
 	program         *program
 	plans           plans
 	device          tensor.Defaults
+	files           mappings
 	nodes           map[string]int
 	parameters      int
 	bytes           int64

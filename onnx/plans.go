@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -133,11 +134,14 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 	return k.plan
 }
 
-// trim gives the system back what the first runs left in the host's cache, and the garbage of
-// loading and of packing weights for a run alone. It takes a collection of all the process's memory, once for a model.
-func trim() {
+// trim gives the system back what the first runs left in the host's cache, the garbage of
+// loading and of packing weights for a run alone, and of the files what only these have read.
+// It takes a collection of all the process's memory, once for a model.
+func (m *Model) trim() {
 	_ = memory.EmptyCache(tensorCPU) // which does not fail on the host
+	runtime.GC()                     // what a sync.Pool holds stays for one collection
 	debug.FreeOSMemory()
+	m.files.forget()
 }
 
 // unlocked calls f while the caller, which holds p.mu, does not.
@@ -284,7 +288,7 @@ func (k *plan) run(m *Model, inputs map[string]*value) (map[string]*value, error
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
 	if k.runs.Add(1) == packedRuns && m.device.Device == tensorCPU {
-		m.plans.trimmed.Do(trim)
+		m.plans.trimmed.Do(m.trim)
 	}
 	return out, nil
 }

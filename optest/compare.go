@@ -202,7 +202,7 @@ func (r runner) otherForms(tr trial, values [][]ir.Scalar, plain *core.Tensor) e
 			return fmt.Errorf("out form: %w", err)
 		}
 	}
-	if r.o.InPlace == nil || tr.layout == expanded || !slices.Equal(plain.Shape(), tr.sample.Shapes[0]) || plain.DType() != r.operandDType(0, tr.dtype) {
+	if r.o.InPlace == nil || tr.layout == expanded || tr.layout == unaligned || !slices.Equal(plain.Shape(), tr.sample.Shapes[0]) || plain.DType() != r.operandDType(0, tr.dtype) {
 		return nil
 	}
 	in, err := r.operands(tr, values, r.dev, false)

@@ -18,10 +18,13 @@ const (
 	sliced                // every second element along every axis, from an offset
 	expanded              // stride 0 along the first axis
 	numLayouts
+	// unaligned is contiguous, a byte beyond where numbers are otherwise, as in files of other
+	// programs. It cannot be written, and only the host has it.
+	unaligned = numLayouts
 )
 
 func (k layoutKind) String() string {
-	return [...]string{"contiguous", "transposed", "sliced", "expanded"}[k]
+	return [...]string{"contiguous", "transposed", "sliced", "expanded", "unaligned"}[k]
 }
 
 var layoutOp = ir.Op{Name: "layout", Kind: ir.ViewBody, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Switch: -1}
@@ -87,7 +90,10 @@ func buildIn(values []ir.Scalar, shape []int, dt ir.DType, k layoutKind, dev dev
 			advance(index, shape)
 		}
 	}
-	store = core.FromBytes(encode(raw, dt), dt, []int{n}, core.Placement{Device: dev})
+	if store = core.FromBytes(encode(raw, dt), dt, []int{n}, core.Placement{Device: dev}); k == unaligned && dev == device.CPU {
+		moved := append(make([]byte, 1, 64+n*dt.Size()), encode(raw, dt)...) // so much begins at a multiple of 64
+		store = core.Fixed(moved[1:], dt, []int{n}, &moved)
+	}
 	v = core.View(core.Apply{Op: &layoutOp, In: []*core.Tensor{store}}, l, nil)
 	if err := v.Err(); err != nil {
 		return nil, nil, fmt.Errorf("building a %s operand of shape %v: %w", k, shape, err)

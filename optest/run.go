@@ -143,7 +143,7 @@ func (r runner) values() (errs []error) {
 			if len(r.o.Samples) == 0 && r.leftOut(i, sampleSize(s), dt) || r.quick && ran && taken[i] && sampleSize(s) > quickSize {
 				continue
 			}
-			for layout := range numLayouts {
+			for layout := range numLayouts + 1 {
 				if r.redundant(i, s, layout) {
 					continue
 				}
@@ -227,8 +227,11 @@ func (r runner) redundant(i int, s Sample, layout layoutKind) bool {
 	if layout == contiguous {
 		return false
 	}
-	if r.quick && layout != contiguous+1+layoutKind(i)%(numLayouts-1) {
+	if r.quick && layout != contiguous+1+layoutKind(i)%numLayouts {
 		return true
+	}
+	if layout == unaligned {
+		return r.dev != device.CPU || r.o.Op.Tags&(ir.TagWrites|ir.TagUpdates) != 0
 	}
 	if len(r.o.Samples) == 0 && i > 6 || layout == expanded && r.o.Op.Kind != ir.Elementwise {
 		return true

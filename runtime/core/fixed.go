@@ -2,6 +2,7 @@ package core
 
 import (
 	"fmt"
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -15,13 +16,14 @@ const ErrReadOnly ir.Error = "the tensor's memory is read-only"
 // Fixed returns a contiguous host tensor over raw, which has its elements row-major in this
 // machine's byte order and must not change: writing to the tensor in place is an error that
 // wraps ErrReadOnly. Keep, which must not be nil, is what raw stays for. Where raw is not
-// aligned for the dtype, the tensor is a copy, which is read-only, too. Where the calling
-// goroutine records, it is a copy that each run makes, and may change.
+// aligned for the dtype and the processor does not read such numbers, the tensor is a copy,
+// which is read-only, too. Where the calling goroutine records, it is a copy that each run
+// makes, and may change.
 func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
 	if len(raw) == 0 || !ir.ClassStored.Has(dt) || recorderNow() != nil {
 		return FromBytes(raw, dt, shape, Placement{})
 	}
-	if uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 {
+	if !readsAnywhere && uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%uintptr(dt.Size()) != 0 {
 		t := FromBytes(raw, dt, shape, Placement{})
 		if t.storage != nil {
 			t.storage.fixed = ownCopy{}
@@ -43,6 +45,12 @@ func Fixed(raw []byte, dt ir.DType, shape []int, keep any) *Tensor {
 	s.block = memory.Block{Memory: device.Memory{Host: unsafe.Pointer(&raw[0]), Bytes: s.bytes}, Device: dev}
 	return newTensor(s, dev, ir.ContiguousLayout(append([]int{}, shape...)), dt)
 }
+
+// readsAnywhere reports whether processors read numbers at every address. These are the ones
+// that Go's compiler reads several bytes of at once wherever they lie (Alignment is 1 in its
+// package internal/sys). Kernels read operands only so; what is written is always aligned.
+const readsAnywhere = runtime.GOARCH == "386" || runtime.GOARCH == "amd64" || runtime.GOARCH == "arm64" || runtime.GOARCH == "ppc64" ||
+	runtime.GOARCH == "ppc64le" || runtime.GOARCH == "s390x" || runtime.GOARCH == "wasm"
 
 // ownCopy is what memory stays for that is a copy of what must not change: nothing but itself.
 type ownCopy struct{}

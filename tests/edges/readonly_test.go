@@ -61,7 +61,7 @@ func TestReadOnly(t *testing.T) {
 	}
 	for _, n := range []int{3, 3000} { // of a few bytes, and of several pages
 		long := make([]byte, 4*n+16)
-		for first := range 4 { // three of which are copies
+		for first := range 4 { // three of which are not aligned
 			view := func() tensor.Tensor {
 				return tensor.Wrap(core.Fixed(long[first:first+4*n], ir.Float32, []int{n}, "kept"))
 			}
