@@ -223,14 +223,36 @@ var padEdgesGradCase = optest.Operator{
 	Op:     ops.PadEdgesGradOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.PadEdgesGrad(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, int(a.Attrs[2].Int))}
+		return []*core.Tensor{ops.PadEdgesGrad(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(0)},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(0)}},
-		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4}), ir.IntsValue([]int{1, 2, 2, 0}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, -2, -2, 0}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, -2, -2, 0}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 6, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-3, -1, -1, -2, -2, -3}), ir.IntValue(1)}},
+		{Shapes: [][]int{{2, 6, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-3, -1, -1, -1, -1, -2}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 6, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-2, -2, 0, -2, -3, 0}), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1, -2, -2, 2}), ir.IntValue(0)}},
+		{Shapes: [][]int{{5, 33}}, Attrs: []ir.Value{ir.IntsValue([]int{3, -9}), ir.IntValue(1)}},
+		{Shapes: [][]int{{9}}, Attrs: []ir.Value{ir.IntsValue([]int{-4, 1}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var padEdgesGradPartsCase = optest.Operator{
+	Op:     ops.PadEdgesGradPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PadEdgesGradParts(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, -2, -2, 0}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 5, 7}}, Attrs: []ir.Value{ir.IntsValue([]int{-1, -2, -2, 0}), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
 }
@@ -518,14 +540,14 @@ var unpadAxisCase = optest.Operator{
 	Op:     ops.UnpadAxisOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.UnpadAxis(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int), int(a.Attrs[4].Int))}
+		return []*core.Tensor{ops.UnpadAxis(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), int(a.Attrs[2].Int), int(a.Attrs[3].Int))}
 	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(1), ir.IntValue(2), ir.IntValue(0)}},
-		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(4), ir.IntValue(1), ir.IntValue(2), ir.IntValue(2)}},
+		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(1), ir.IntValue(2), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 7}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(1), ir.IntValue(2), ir.IntValue(2)}},
 	},
 	Grad: []bool{true},
 }
@@ -541,21 +563,6 @@ var withMostAxesCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(3)}},
-	},
-	Grad: []bool{true},
-}
-
-var withPaddingCase = optest.Operator{
-	Op:     ops.WithPaddingOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.WithPadding(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int))}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 1}), ir.IntValue(3), ir.IntValue(1)}},
 	},
 	Grad: []bool{true},
 }

@@ -9,6 +9,123 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var normPullPartsCase = optest.Operator{
+	Op:     ops.NormPullPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormPullParts(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0.5, 2}, {0, 0}, {0, 0}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(false)}},
+	},
+	Grad: []bool{true, true, true, true, true, true},
+}
+
+var normPullRowsCase = optest.Operator{
+	Op:     ops.NormPullRowsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.NormPullRows(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4], a.In[5], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	Domains:  [][2]float64{{0, 0}, {0, 0}, {0, 0}, {0.5, 2}, {0, 0}, {0, 0}},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(true)}},
+		{Shapes: [][]int{{3, 8}, {3, 8}, {3, 1}, {3, 1}, {3, 1}, {3, 1}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}, {2, 1, 1}}, Attrs: []ir.Value{ir.IntValue(2), ir.BoolValue(false)}},
+	},
+	Grad: []bool{false, false, false, false, false, false},
+}
+
+var normalizeCase = optest.Operator{
+	Op:     ops.NormalizeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Normalize(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.NormalizeOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(2), ir.FloatValue(1e-12)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.FloatValue(1e-12)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "F.normalize(x, dim=dim[0])", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.FloatValue(2), ir.FloatValue(1e-12)}}
+		}},
+		{Name: "columns", PyTorch: "F.normalize(x, dim=dim[0])", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.FloatValue(2), ir.FloatValue(1e-12)}}
+		}},
+	},
+}
+
+var rmsNormCase = optest.Operator{
+	Op:     ops.RMSNormOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RMSNorm(a.In[0], a.Attrs[0].Ints, a.In[1], a.Attrs[1].Scalar.Float())}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.RMSNormOut(dst, a.In[0], a.Attrs[0].Ints, a.In[1], a.Attrs[1].Scalar.Float())
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.FloatValue(-1)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}}, Attrs: []ir.Value{ir.IntsValue([]int{8}), ir.FloatValue(-1)}},
+		{Shapes: [][]int{{2, 3, 4}, {4}}, Attrs: []ir.Value{ir.IntsValue([]int{4}), ir.FloatValue(-1)}},
+	},
+	Grad: []bool{true, true},
+	Bench: []optest.Bench{
+		{PyTorch: "F.rms_norm(x, normalized_shape, weight)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{z.M}), ir.FloatValue(-1)}}
+		}},
+	},
+	Rounded: true,
+}
+
+var rmsNormAffineCase = optest.Operator{
+	Op:     ops.RMSNormAffineOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return optest.Results(ops.RMSNormAffine(a.In[0], a.In[1], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float()))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 8}, {8}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1e-05)}},
+		{Shapes: [][]int{{2, 3, 4}, {3, 4}}, Attrs: []ir.Value{ir.IntValue(2), ir.FloatValue(1e-05)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var rmsNormAffineGradCase = optest.Operator{
+	Op:     ops.RMSNormAffineGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.RMSNormAffineGrad(a.In[0], a.In[1], a.In[2], a.In[3])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-2, -0.5}, {0.5, 2}, {0.5, 2}, {0.5, 2}},
+	ULP:     5,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(2), ir.IntScalar(3), ir.FloatScalar(0.5), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(0.25)}},
+	},
+	Grad: []bool{true, true, true, true},
+}
+
 var rmsNormGradCase = optest.Operator{
 	Op:     ops.RMSNormGradOp(),
 	Schema: "ops.yaml",

@@ -432,7 +432,7 @@ var padEdgesOp = ir.Op{
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PadEdges}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadEdges)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PadEdges}}},
 	Parts:   true,
 	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
 }
@@ -465,20 +465,22 @@ func padEdgesBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	padding := grad.Attr(0).Ints
 	how := int(grad.Attr(1).Int)
-	grad.Set(0, PadEdgesGrad(dy, grad.InShape(0), padding, how))
+	grad.Set(0, PadEdgesGrad(dy, shapes.NegInts(padding), how))
 }
 
 var padEdgesGradOp = ir.Op{
 	Name:    "pad_edges_grad",
-	Doc:     "returns the gradient of pad_edges with respect to x, which has so many elements, from the gradient g of its result.",
-	Kind:    ir.Composition,
+	Doc:     "returns the gradient of pad_edges with respect to x, from the gradient g of its result and the padding with its signs turned.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "padding", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "less", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagHidden,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.PadEdgesGrad)}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagSignless,
 }
 
 // PadEdgesGradOp returns the descriptor of pad_edges_grad, which must not be
@@ -487,31 +489,75 @@ func PadEdgesGradOp() *ir.Op {
 	return &padEdgesGradOp
 }
 
-// PadEdgesGrad returns the gradient of pad_edges with respect to x, which has
-// so many elements, from the gradient g of its result.
-func PadEdgesGrad(g *core.Tensor, shape, padding []int, how int) *core.Tensor {
+// PadEdgesGrad returns the gradient of pad_edges with respect to x, from the
+// gradient g of its result and the padding with its signs turned.
+func PadEdgesGrad(g *core.Tensor, less []int, how int) *core.Tensor {
+	if core.InParts(&padEdgesGradOp, nil, g) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.PadShape(g.Shape(), less))
+	}) {
+		return PadEdgesGradParts(g, less, how)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &padEdgesGradOp,
+		In:    []*core.Tensor{g},
+		Attrs: []ir.Value{ir.IntsValue(less), ir.IntValue(how)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.PadShape(g.Shape(), less))
+		},
+		Backward: padEdgesGradBackward,
+	})
+}
+
+// padEdgesGradBackward is the gradient of pad_edges_grad.
+func padEdgesGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	less := grad.Attr(0).Ints
+	how := int(grad.Attr(1).Int)
+	grad.Set(0, PadEdges(dy, shapes.NegInts(less), how))
+}
+
+var padEdgesGradPartsOp = ir.Op{
+	Name:    "pad_edges_grad_parts",
+	Doc:     "is pad_edges_grad axis by axis.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "less", Kind: ir.AttrInts}, {Name: "how", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// PadEdgesGradPartsOp returns the descriptor of pad_edges_grad_parts, which
+// must not be changed.
+func PadEdgesGradPartsOp() *ir.Op {
+	return &padEdgesGradPartsOp
+}
+
+// PadEdgesGradParts is pad_edges_grad axis by axis.
+func PadEdgesGradParts(g *core.Tensor, less []int, how int) *core.Tensor {
 	in := []*core.Tensor{g}
-	if t := core.Refused(&padEdgesGradOp, in...); t != nil {
+	if t := core.Refused(&padEdgesGradPartsOp, in...); t != nil {
 		return t
 	}
-	if to, narrow := core.Narrow(&padEdgesGradOp, in, in...); narrow {
+	if to, narrow := core.Narrow(&padEdgesGradPartsOp, in, in...); narrow {
 		out := core.Composing(func() *core.Tensor {
-			return core.Round(PadEdgesGrad(core.Wide(g), shape, padding, how), to)
+			return core.Round(PadEdgesGradParts(core.Wide(g), less, how), to)
 		})
-		core.Composed(&padEdgesGradOp, in, out)
+		core.Composed(&padEdgesGradPartsOp, in, out)
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return padEdgesGradCompose(g, shape, padding, how)
+		return padEdgesGradPartsCompose(g, less, how)
 	})
-	core.Composed(&padEdgesGradOp, in, out)
+	core.Composed(&padEdgesGradPartsOp, in, out)
 	return out
 }
 
-func padEdgesGradCompose(g *core.Tensor, shape, padding []int, how int) *core.Tensor {
-	p := shapes.PadPairs(padding, 3)
-	n := shapes.JoinInts(shapes.OnesInts(3), shape)
-	return UnpadAxis(UnpadAxis(UnpadAxis(g, -3, n[len(n)-3], p[4], p[5], how), -2, n[len(n)-2], p[2], p[3], how), -1, n[len(n)-1], p[0], p[1], how)
+func padEdgesGradPartsCompose(g *core.Tensor, less []int, how int) *core.Tensor {
+	p := shapes.NegInts(shapes.PadPairs(less, 3))
+	return UnpadAxis(UnpadAxis(UnpadAxis(g, -3, p[4], p[5], how), -2, p[2], p[3], how), -1, p[0], p[1], how)
 }
 
 var padEdgesPartsOp = ir.Op{
@@ -599,44 +645,4 @@ func padPlanesCompose(x *core.Tensor, padding []int, how int) *core.Tensor {
 		return PadEdges(x, padding, how)
 	}
 	return PadEdgesParts(x, padding, how)
-}
-
-var padReflectOp = ir.Op{
-	Name:    "pad_reflect",
-	Doc:     "surrounds one axis of x with mirrored elements.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// PadReflectOp returns the descriptor of pad_reflect, which must not be
-// changed.
-func PadReflectOp() *ir.Op {
-	return &padReflectOp
-}
-
-// PadReflect surrounds one axis of x with mirrored elements.
-func PadReflect(x *core.Tensor, dim, before, after int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&padReflectOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return padReflectCompose(x, dim, before, after)
-	})
-	core.Composed(&padReflectOp, in, out)
-	return out
-}
-
-func padReflectCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
-	if before == 0 && after == 0 {
-		return x
-	}
-	at := ReflectIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
-	return IndexSelect(WithAxes(x, 1), dim, at)
 }

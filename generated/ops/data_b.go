@@ -11,6 +11,46 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var padReflectOp = ir.Op{
+	Name:    "pad_reflect",
+	Doc:     "surrounds one axis of x with mirrored elements.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// PadReflectOp returns the descriptor of pad_reflect, which must not be
+// changed.
+func PadReflectOp() *ir.Op {
+	return &padReflectOp
+}
+
+// PadReflect surrounds one axis of x with mirrored elements.
+func PadReflect(x *core.Tensor, dim, before, after int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&padReflectOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return padReflectCompose(x, dim, before, after)
+	})
+	core.Composed(&padReflectOp, in, out)
+	return out
+}
+
+func padReflectCompose(x *core.Tensor, dim, before, after int) *core.Tensor {
+	if before == 0 && after == 0 {
+		return x
+	}
+	at := ReflectIndex([]int{shapes.Size(x.Shape(), dim) + before + after}, shapes.Size(x.Shape(), dim), before, core.PlacementLike(x))
+	return IndexSelect(WithAxes(x, 1), dim, at)
+}
+
 var padReplicateOp = ir.Op{
 	Name:    "pad_replicate",
 	Doc:     "surrounds one axis of x with the elements at its edges.",
@@ -497,10 +537,10 @@ func trimmedCompose(x *core.Tensor, padding []int) *core.Tensor {
 
 var unpadAxisOp = ir.Op{
 	Name:    "unpad_axis",
-	Doc:     "returns g with what an axis of n elements was surrounded with added to where it came from.",
+	Doc:     "returns g with what an axis was surrounded with added to where it came from.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "g"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}, {Name: "how", Kind: ir.AttrInt}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "before", Kind: ir.AttrInt}, {Name: "after", Kind: ir.AttrInt}, {Name: "how", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassNum,
 	Promote: ir.PromoteNone,
@@ -514,25 +554,26 @@ func UnpadAxisOp() *ir.Op {
 	return &unpadAxisOp
 }
 
-// UnpadAxis returns g with what an axis of n elements was surrounded with
-// added to where it came from.
-func UnpadAxis(g *core.Tensor, dim, n, before, after, how int) *core.Tensor {
+// UnpadAxis returns g with what an axis was surrounded with added to where it
+// came from.
+func UnpadAxis(g *core.Tensor, dim, before, after, how int) *core.Tensor {
 	in := []*core.Tensor{g}
 	if t := core.Refused(&unpadAxisOp, in...); t != nil {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return unpadAxisCompose(g, dim, n, before, after, how)
+		return unpadAxisCompose(g, dim, before, after, how)
 	})
 	core.Composed(&unpadAxisOp, in, out)
 	return out
 }
 
-func unpadAxisCompose(g *core.Tensor, dim, n, before, after, how int) *core.Tensor {
+func unpadAxisCompose(g *core.Tensor, dim, before, after, how int) *core.Tensor {
 	if before == 0 && after == 0 {
 		return g
 	}
-	all := []int{n + before + after}
+	all := []int{shapes.Size(g.Shape(), dim)}
+	n := shapes.Size(g.Shape(), dim) - before - after
 	to := Zeros(shapes.WithSize(g.Shape(), dim, n), core.PlacementLike(g))
 	if how == 0 {
 		return IndexAdd(to, dim, ReflectIndex(all, n, before, core.PlacementLike(g)), g)

@@ -6,9 +6,9 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
-	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -222,13 +222,6 @@ func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float6
 		core.Composed(&groupNormOp, in, out)
 		return out
 	}
-	if to, narrow := core.Narrow(&groupNormOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(GroupNorm(core.Wide(x), groups, core.Wide(weight), core.Wide(bias), eps), to)
-		})
-		core.Composed(&groupNormOp, in, out)
-		return out
-	}
 	out := core.Composing(func() *core.Tensor {
 		return groupNormCompose(x, groups, weight, bias, eps)
 	})
@@ -240,15 +233,276 @@ func groupNormCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps
 	if groups < 1 || shapes.Size(x.Shape(), 1)%max(groups, 1) != 0 {
 		return Refuse(x, "groups must divide the channels, axis 1 of x")
 	}
-	grouped := Reshape(WithAxes(x, 2), []int{shapes.Size(x.Shape(), 0), groups, shapes.Size(x.Shape(), 1) / max(groups, 1) * shapes.TailNumel(x.Shape(), len(x.Shape())-2)})
-	out1, _, _ := LayerNormStats(grouped, 1, eps)
-	return ChannelAffine(Reshape(out1, x.Shape()), weight, bias)
+	affine := weight != nil && bias != nil
+	images := WithAxes(x, 2)
+	if !affine || len(x.Shape()) < 3 || shapes.TailNumel(x.Shape(), len(x.Shape())-2) < 16 {
+		out1, _, _ := GroupNormStats(images, groups, weight, bias, eps)
+		return out1
+	}
+	if !shapes.EqualInts(weight.Shape(), []int{shapes.Size(x.Shape(), 1)}) || !shapes.EqualInts(bias.Shape(), []int{shapes.Size(x.Shape(), 1)}) {
+		out2, _, _ := GroupNormStats(images, groups, weight, bias, eps)
+		return out2
+	}
+	return GroupNormImages(images, weight, bias, groups, eps)
 }
 
 // GroupNormOut is GroupNorm with the result written to dst, which has its
 // shape and device.
 func GroupNormOut(dst, x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) error {
 	return core.CopyOut(dst, &groupNormOp, GroupNorm(x, groups, weight, bias, eps))
+}
+
+var groupNormAffineOp = ir.Op{
+	Name:    "group_norm_affine",
+	Doc:     "normalizes each of groups groups of channels, axis 1 of x, of each image, then multiplies by weight and adds bias, which have one element a channel, and returns the mean and the reciprocal standard deviation of each image's groups.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GroupNorm)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormAffineOp returns the descriptor of group_norm_affine, which must
+// not be changed.
+func GroupNormAffineOp() *ir.Op {
+	return &groupNormAffineOp
+}
+
+// GroupNormAffine normalizes each of groups groups of channels, axis 1 of x,
+// of each image, then multiplies by weight and adds bias, which have one
+// element a channel, and returns the mean and the reciprocal standard
+// deviation of each image's groups.
+func GroupNormAffine(x, weight, bias *core.Tensor, groups int, eps float64) (out, average, rstd *core.Tensor) {
+	if core.InParts(&groupNormAffineOp, nil, x, weight, bias) && core.Shaped(func() ([][]int, error) {
+		return shapes.GroupNormShape(x.Shape(), weight.Shape(), bias.Shape(), groups)
+	}) {
+		return GroupNormParts(x, weight, bias, groups, eps)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &groupNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.IntValue(groups), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return shapes.GroupNormShape(x.Shape(), weight.Shape(), bias.Shape(), groups)
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var groupNormAffineGradOp = ir.Op{
+	Name:    "group_norm_affine_grad",
+	Doc:     "returns the gradients of group_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "rstd"}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.GroupNormGrad)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormAffineGradOp returns the descriptor of group_norm_affine_grad,
+// which must not be changed.
+func GroupNormAffineGradOp() *ir.Op {
+	return &groupNormAffineGradOp
+}
+
+// GroupNormAffineGrad returns the gradients of group_norm_affine's result out
+// by x, weight and bias, from out's gradient g and the statistics.
+func GroupNormAffineGrad(g, x, weight, average, rstd *core.Tensor, groups int) (dx, dweight, dbias *core.Tensor) {
+	if core.InParts(&groupNormAffineGradOp, nil, g, x, weight, average, rstd) && core.Shaped(func() ([][]int, error) {
+		return shapes.GroupNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), rstd.Shape(), groups)
+	}) {
+		return GroupNormGradParts(g, x, weight, average, rstd, groups)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &groupNormAffineGradOp,
+		In:    []*core.Tensor{g, x, weight, average, rstd},
+		Attrs: []ir.Value{ir.IntValue(groups)},
+		Shapes: func() ([][]int, error) {
+			return shapes.GroupNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), rstd.Shape(), groups)
+		},
+	})
+	return results[0], results[1], results[2]
+}
+
+var groupNormGradPartsOp = ir.Op{
+	Name:    "group_norm_grad_parts",
+	Doc:     "is group_norm_affine_grad as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "rstd"}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormGradPartsOp returns the descriptor of group_norm_grad_parts, which
+// must not be changed.
+func GroupNormGradPartsOp() *ir.Op {
+	return &groupNormGradPartsOp
+}
+
+// GroupNormGradParts is group_norm_affine_grad as a composition.
+func GroupNormGradParts(g, x, weight, average, rstd *core.Tensor, groups int) (dx, dweight, dbias *core.Tensor) {
+	in := []*core.Tensor{g, x, weight, average, rstd}
+	if t := core.Refused(&groupNormGradPartsOp, in...); t != nil {
+		return t, t, t
+	}
+	if to, narrow := core.Narrow(&groupNormGradPartsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(GroupNormGradParts(core.Wide(g), core.Wide(x), core.Wide(weight), core.Wide(average), core.Wide(rstd), groups)), to)
+		})
+		core.Composed(&groupNormGradPartsOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	defer core.Ended(&groupNormGradPartsOp, in, &dx, &dweight, &dbias)
+	dx, dweight, dbias = groupNormGradPartsCompose(g, x, weight, average, rstd, groups)
+	core.Composed(&groupNormGradPartsOp, in, dx, dweight, dbias)
+	return dx, dweight, dbias
+}
+
+func groupNormGradPartsCompose(g, x, weight, average, rstd *core.Tensor, groups int) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	n := shapes.Size(x.Shape(), 0)
+	width := shapes.Size(x.Shape(), 1) / max(groups, 1)
+	grouped := []int{n, groups, width, shapes.TailNumel(x.Shape(), len(x.Shape())-2)}
+	gs := Reshape(g, grouped)
+	xs := Reshape(x, grouped)
+	m := Reshape(average, []int{n, groups, 1, 1})
+	r := Reshape(rstd, []int{n, groups, 1, 1})
+	w := Reshape(weight, []int{1, groups, width, 1})
+	none := Zeros(core.Look(m).Shape(), core.PlacementLike(g))
+	dx := NormPull(Mul(gs, w), xs, m, r, none, none, 2, false)
+	product := Sum(CentredProduct(gs, xs, m, r), []int{0, 3}, false, ir.Invalid)
+	return Reshape(dx, x.Shape()), Reshape(product, weight.Shape()), Reshape(Sum(gs, []int{0, 3}, false, ir.Invalid), weight.Shape())
+}
+
+var groupNormImagesOp = ir.Op{
+	Name:    "group_norm_images",
+	Doc:     "is group_norm by kernels that go over a group after the other.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormImagesOp returns the descriptor of group_norm_images, which must
+// not be changed.
+func GroupNormImagesOp() *ir.Op {
+	return &groupNormImagesOp
+}
+
+// GroupNormImages is group_norm by kernels that go over a group after the
+// other.
+func GroupNormImages(x, weight, bias *core.Tensor, groups int, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&groupNormImagesOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&groupNormImagesOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(GroupNormImages(core.Wide(x), core.Wide(weight), core.Wide(bias), groups, eps), to)
+		})
+		core.Composed(&groupNormImagesOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.GroupNorm(composite.GroupNorms{GroupNormParts: GroupNormParts, GroupNormAffine: GroupNormAffine, GroupNormAffineGrad: GroupNormAffineGrad, Add: Add, Clone: Clone}, x, weight, bias, groups, eps)
+	})
+	core.Composed(&groupNormImagesOp, in, out)
+	return out
+}
+
+var groupNormPartsOp = ir.Op{
+	Name:    "group_norm_parts",
+	Doc:     "is group_norm_affine as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormPartsOp returns the descriptor of group_norm_parts, which must not
+// be changed.
+func GroupNormPartsOp() *ir.Op {
+	return &groupNormPartsOp
+}
+
+// GroupNormParts is group_norm_affine as a composition.
+func GroupNormParts(x, weight, bias *core.Tensor, groups int, eps float64) (out, average, rstd *core.Tensor) {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&groupNormPartsOp, in...); t != nil {
+		return t, t, t
+	}
+	out, average, rstd = groupNormPartsCompose(x, weight, bias, groups, eps)
+	core.Composed(&groupNormPartsOp, in, out, average, rstd)
+	return out, average, rstd
+}
+
+func groupNormPartsCompose(x, weight, bias *core.Tensor, groups int, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	return GroupNormStats(x, groups, weight, bias, eps)
+}
+
+var groupNormStatsOp = ir.Op{
+	Name:    "group_norm_stats",
+	Doc:     "is group_norm as a composition, with the statistics of each image's groups.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight", Optional: true}, {Name: "bias", Optional: true}},
+	Attrs:   []ir.Attr{{Name: "groups", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "rstd"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// GroupNormStatsOp returns the descriptor of group_norm_stats, which must not
+// be changed.
+func GroupNormStatsOp() *ir.Op {
+	return &groupNormStatsOp
+}
+
+// GroupNormStats is group_norm as a composition, with the statistics of each
+// image's groups.
+func GroupNormStats(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) (out, average, rstd *core.Tensor) {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&groupNormStatsOp, in...); t != nil {
+		return t, t, t
+	}
+	if to, narrow := core.Narrow(&groupNormStatsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(GroupNormStats(core.Wide(x), groups, core.Wide(weight), core.Wide(bias), eps)), to)
+		})
+		core.Composed(&groupNormStatsOp, in, outs...)
+		return outs[0], outs[1], outs[2]
+	}
+	out, average, rstd = groupNormStatsCompose(x, groups, weight, bias, eps)
+	core.Composed(&groupNormStatsOp, in, out, average, rstd)
+	return out, average, rstd
+}
+
+func groupNormStatsCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
+	grouped := Reshape(x, []int{shapes.Size(x.Shape(), 0), groups, shapes.Size(x.Shape(), 1) / max(groups, 1) * shapes.TailNumel(x.Shape(), len(x.Shape())-2)})
+	y, m, r := LayerNormStats(grouped, 1, eps)
+	return ChannelAffine(Reshape(y, x.Shape()), weight, bias), Reshape(m, []int{shapes.Size(x.Shape(), 0), groups}), Reshape(r, []int{shapes.Size(x.Shape(), 0), groups})
 }
 
 var instanceNormOp = ir.Op{
@@ -368,308 +622,4 @@ func layerNormCompose(x *core.Tensor, normalizedShape []int, weight, bias *core.
 // shape and device.
 func LayerNormOut(dst, x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) error {
 	return core.CopyOut(dst, &layerNormOp, LayerNorm(x, normalizedShape, weight, bias, eps))
-}
-
-var layerNormAffineOp = ir.Op{
-	Name:    "layer_norm_affine",
-	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
-	Tags:    ir.TagHidden,
-}
-
-// LayerNormAffineOp returns the descriptor of layer_norm_affine, which must
-// not be changed.
-func LayerNormAffineOp() *ir.Op {
-	return &layerNormAffineOp
-}
-
-// LayerNormAffine normalizes x over its last axes to mean 0 and variance 1,
-// multiplies by weight and adds bias, which have the shape of these axes, and
-// returns the mean and the reciprocal standard deviation it used, with extent
-// 1 along them.
-func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &layerNormAffineOp,
-		In:    []*core.Tensor{x, weight, bias},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return shapes.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
-		},
-		Backward: layerNormAffineBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
-	})
-	return results[0], results[1], results[2]
-}
-
-// layerNormAffineBackward is the gradient of layer_norm_affine.
-func layerNormAffineBackward(grad *core.Grad) {
-	dyOut := grad.Dy(0)
-	x := grad.In(0)
-	mean := grad.Out(1)
-	rstd := grad.Out(2)
-	if grad.Needs(0) {
-		dyOut := core.Wide(dyOut)
-		x := core.Wide(x)
-		mean := core.Wide(mean)
-		rstd := core.Wide(rstd)
-		dyMean := core.Wide(grad.Dy(1))
-		dyRstd := core.Wide(grad.Dy(2))
-		weight := core.Wide(grad.In(1))
-		axes := int(grad.Attr(0).Int)
-		grad.Set(0, fit(grad, 0, NormPull(Mul(dyOut, weight), x, mean, rstd, dyMean, dyRstd, axes, false)))
-	}
-	if grad.Needs(1) {
-		dyOut := core.Wide(dyOut)
-		x := core.Wide(x)
-		mean := core.Wide(mean)
-		rstd := core.Wide(rstd)
-		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
-	}
-}
-
-var layerNormAffineGradOp = ir.Op{
-	Name:    "layer_norm_affine_grad",
-	Doc:     "returns rstd*(g - m - (x - mean)*rstd*c), the gradient of a normalization from its operand x and two means over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"rstd*(g - m - (x - mean)*rstd*c)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LayerNormAffineGradOp returns the descriptor of layer_norm_affine_grad,
-// which must not be changed.
-func LayerNormAffineGradOp() *ir.Op {
-	return &layerNormAffineGradOp
-}
-
-// LayerNormAffineGrad returns rstd*(g - m - (x - mean)*rstd*c), the gradient
-// of a normalization from its operand x and two means over its axes.
-func LayerNormAffineGrad(g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &layerNormAffineGradOp,
-		Backward: layerNormAffineGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5),
-	}, g, x, mean, rstd, m, c)
-}
-
-// layerNormAffineGradBackward is the gradient of layer_norm_affine_grad.
-func layerNormAffineGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	x := grad.In(1)
-	mean := grad.In(2)
-	rstd := grad.In(3)
-	c := grad.In(5)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		rstd := grad.WideSpread(0, rstd)
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		rstd := grad.WideSpread(1, rstd)
-		c := grad.WideSpread(1, c)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			rstd := core.Wide(rstd)
-			c := core.Wide(c)
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
-		} else {
-			grad.Set(1, fit(grad, 1, layerNormAffineGradGradX(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		dy := grad.WideSpread(2, dy)
-		rstd := grad.WideSpread(2, rstd)
-		c := grad.WideSpread(2, c)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			rstd := core.Wide(rstd)
-			c := core.Wide(c)
-			grad.Set(2, fit(grad, 2, Mul(dy, Mul(rstd, Mul(c, rstd)))))
-		} else {
-			grad.Set(2, fit(grad, 2, layerNormAffineGradGradMean(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(3) {
-		dy := grad.WideSpread(3, dy)
-		x := grad.WideSpread(3, x)
-		mean := grad.WideSpread(3, mean)
-		rstd := grad.WideSpread(3, rstd)
-		c := grad.WideSpread(3, c)
-		g := grad.WideSpread(3, grad.In(0))
-		m := grad.WideSpread(3, grad.In(4))
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			g := core.Wide(g)
-			x := core.Wide(x)
-			mean := core.Wide(mean)
-			rstd := core.Wide(rstd)
-			m := core.Wide(m)
-			c := core.Wide(c)
-			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(Sub(x, mean), rstd), c)), Mul(rstd, Mul(c, Sub(x, mean)))))))
-		} else {
-			grad.Set(3, fit(grad, 3, layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c)))
-		}
-	}
-	if grad.Needs(4) {
-		dy := grad.WideSpread(4, dy)
-		rstd := grad.WideSpread(4, rstd)
-		if grad.Recording() {
-			grad.Set(4, fit(grad, 4, Neg(Mul(dy, rstd))))
-		} else {
-			grad.Set(4, fit(grad, 4, layerNormAffineGradGradM(dy, rstd)))
-		}
-	}
-	if grad.Needs(5) {
-		dy := grad.WideSpread(5, dy)
-		x := grad.WideSpread(5, x)
-		mean := grad.WideSpread(5, mean)
-		rstd := grad.WideSpread(5, rstd)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			x := core.Wide(x)
-			mean := core.Wide(mean)
-			rstd := core.Wide(rstd)
-			grad.Set(5, fit(grad, 5, Neg(Mul(dy, Mul(rstd, Mul(Sub(x, mean), rstd))))))
-		} else {
-			grad.Set(5, fit(grad, 5, layerNormAffineGradGradC(dy, x, mean, rstd)))
-		}
-	}
-}
-
-var layerNormAffineGradGradCOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_c",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*((x - mean)*rstd)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_c"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradC returns the gradient of layer_norm_affine_grad
-// with respect to c, from the gradient dy of its result.
-func layerNormAffineGradGradC(dy, x, mean, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradCOp,
-	}, dy, x, mean, rstd)
-}
-
-var layerNormAffineGradGradMOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_m",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to m, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*rstd)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradM}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_m"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradM returns the gradient of layer_norm_affine_grad
-// with respect to m, from the gradient dy of its result.
-func layerNormAffineGradGradM(dy, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradMOp,
-	}, dy, rstd)
-}
-
-var layerNormAffineGradGradMeanOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_mean",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to mean, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(rstd*(c*rstd))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradMean}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_mean"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradMean returns the gradient of layer_norm_affine_grad
-// with respect to mean, from the gradient dy of its result.
-func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradMeanOp,
-	}, dy, rstd, c)
-}
-
-var layerNormAffineGradGradRstdOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_rstd",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
-// with respect to rstd, from the gradient dy of its result.
-func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradRstdOp,
-	}, dy, g, x, mean, rstd, m, c)
-}
-
-var layerNormAffineGradGradXOp = ir.Op{
-	Name:    "layer_norm_affine_grad_grad_x",
-	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
-// with respect to x, from the gradient dy of its result.
-func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &layerNormAffineGradGradXOp,
-	}, dy, rstd, c)
 }

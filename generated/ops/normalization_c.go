@@ -13,6 +13,310 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var layerNormAffineOp = ir.Op{
+	Name:    "layer_norm_affine",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, multiplies by weight and adds bias, which have the shape of these axes, and returns the mean and the reciprocal standard deviation it used, with extent 1 along them.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormAffineOp returns the descriptor of layer_norm_affine, which must
+// not be changed.
+func LayerNormAffineOp() *ir.Op {
+	return &layerNormAffineOp
+}
+
+// LayerNormAffine normalizes x over its last axes to mean 0 and variance 1,
+// multiplies by weight and adds bias, which have the shape of these axes, and
+// returns the mean and the reciprocal standard deviation it used, with extent
+// 1 along them.
+func LayerNormAffine(x, weight, bias *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormAffineOp,
+		In:    []*core.Tensor{x, weight, bias},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormAffineShape(x.Shape(), weight.Shape(), bias.Shape(), axes, 3)
+		},
+		Backward: layerNormAffineBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveOut(1) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// layerNormAffineBackward is the gradient of layer_norm_affine.
+func layerNormAffineBackward(grad *core.Grad) {
+	dyOut := grad.Dy(0)
+	x := grad.In(0)
+	mean := grad.Out(1)
+	rstd := grad.Out(2)
+	if grad.Needs(0) {
+		dyOut := core.Wide(dyOut)
+		x := core.Wide(x)
+		mean := core.Wide(mean)
+		rstd := core.Wide(rstd)
+		dyMean := core.Wide(grad.Dy(1))
+		dyRstd := core.Wide(grad.Dy(2))
+		weight := core.Wide(grad.In(1))
+		axes := int(grad.Attr(0).Int)
+		grad.Set(0, fit(grad, 0, NormPull(Mul(dyOut, weight), x, mean, rstd, dyMean, dyRstd, axes, false)))
+	}
+	if grad.Needs(1) {
+		dyOut := core.Wide(dyOut)
+		x := core.Wide(x)
+		mean := core.Wide(mean)
+		rstd := core.Wide(rstd)
+		grad.Set(1, fit(grad, 1, SumTo(CentredProduct(dyOut, x, mean, rstd), grad.InShape(1))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, SumTo(dyOut, grad.InShape(2))))
+	}
+}
+
+var layerNormAffineGradOp = ir.Op{
+	Name:    "layer_norm_affine_grad",
+	Doc:     "returns rstd*(g - m - (x - mean)*rstd*c), the gradient of a normalization from its operand x and two means over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"rstd*(g - m - (x - mean)*rstd*c)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LayerNormAffineGradOp returns the descriptor of layer_norm_affine_grad,
+// which must not be changed.
+func LayerNormAffineGradOp() *ir.Op {
+	return &layerNormAffineGradOp
+}
+
+// LayerNormAffineGrad returns rstd*(g - m - (x - mean)*rstd*c), the gradient
+// of a normalization from its operand x and two means over its axes.
+func LayerNormAffineGrad(g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &layerNormAffineGradOp,
+		Backward: layerNormAffineGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3) | core.SaveIn(4) | core.SaveIn(5),
+	}, g, x, mean, rstd, m, c)
+}
+
+// layerNormAffineGradBackward is the gradient of layer_norm_affine_grad.
+func layerNormAffineGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(1)
+	mean := grad.In(2)
+	rstd := grad.In(3)
+	c := grad.In(5)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, Mul(c, rstd))))))
+		} else {
+			grad.Set(1, fit(grad, 1, layerNormAffineGradGradX(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		rstd := grad.WideSpread(2, rstd)
+		c := grad.WideSpread(2, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(2, fit(grad, 2, Mul(dy, Mul(rstd, Mul(c, rstd)))))
+		} else {
+			grad.Set(2, fit(grad, 2, layerNormAffineGradGradMean(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		x := grad.WideSpread(3, x)
+		mean := grad.WideSpread(3, mean)
+		rstd := grad.WideSpread(3, rstd)
+		c := grad.WideSpread(3, c)
+		g := grad.WideSpread(3, grad.In(0))
+		m := grad.WideSpread(3, grad.In(4))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
+			m := core.Wide(m)
+			c := core.Wide(c)
+			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(Sub(x, mean), rstd), c)), Mul(rstd, Mul(c, Sub(x, mean)))))))
+		} else {
+			grad.Set(3, fit(grad, 3, layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c)))
+		}
+	}
+	if grad.Needs(4) {
+		dy := grad.WideSpread(4, dy)
+		rstd := grad.WideSpread(4, rstd)
+		if grad.Recording() {
+			grad.Set(4, fit(grad, 4, Neg(Mul(dy, rstd))))
+		} else {
+			grad.Set(4, fit(grad, 4, layerNormAffineGradGradM(dy, rstd)))
+		}
+	}
+	if grad.Needs(5) {
+		dy := grad.WideSpread(5, dy)
+		x := grad.WideSpread(5, x)
+		mean := grad.WideSpread(5, mean)
+		rstd := grad.WideSpread(5, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			x := core.Wide(x)
+			mean := core.Wide(mean)
+			rstd := core.Wide(rstd)
+			grad.Set(5, fit(grad, 5, Neg(Mul(dy, Mul(rstd, Mul(Sub(x, mean), rstd))))))
+		} else {
+			grad.Set(5, fit(grad, 5, layerNormAffineGradGradC(dy, x, mean, rstd)))
+		}
+	}
+}
+
+var layerNormAffineGradGradCOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_c",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*((x - mean)*rstd)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_c"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradC returns the gradient of layer_norm_affine_grad
+// with respect to c, from the gradient dy of its result.
+func layerNormAffineGradGradC(dy, x, mean, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradCOp,
+	}, dy, x, mean, rstd)
+}
+
+var layerNormAffineGradGradMOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_m",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to m, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*rstd)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradM}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_m"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradM returns the gradient of layer_norm_affine_grad
+// with respect to m, from the gradient dy of its result.
+func layerNormAffineGradGradM(dy, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradMOp,
+	}, dy, rstd)
+}
+
+var layerNormAffineGradGradMeanOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_mean",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to mean, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(rstd*(c*rstd))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradMean}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_mean"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradMean returns the gradient of layer_norm_affine_grad
+// with respect to mean, from the gradient dy of its result.
+func layerNormAffineGradGradMean(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradMeanOp,
+	}, dy, rstd, c)
+}
+
+var layerNormAffineGradGradRstdOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_rstd",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "m"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(g - m - (x - mean)*rstd*c - rstd*(c*(x - mean)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_rstd"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradRstd returns the gradient of layer_norm_affine_grad
+// with respect to rstd, from the gradient dy of its result.
+func layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradRstdOp,
+	}, dy, g, x, mean, rstd, m, c)
+}
+
+var layerNormAffineGradGradXOp = ir.Op{
+	Name:    "layer_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of layer_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LayerNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "layer_norm_affine_grad_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// layerNormAffineGradGradX returns the gradient of layer_norm_affine_grad
+// with respect to x, from the gradient dy of its result.
+func layerNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &layerNormAffineGradGradXOp,
+	}, dy, rstd, c)
+}
+
 var layerNormGradOp = ir.Op{
 	Name:    "layer_norm_grad",
 	Doc:     "returns rstd*(g - m - y*c), the gradient of a normalization from its result y and two means over its axes.",
@@ -327,318 +631,4 @@ func LayerNormRows(x, weight, bias *core.Tensor, axes int, eps float64) *core.Te
 	})
 	core.Composed(&layerNormRowsOp, in, out)
 	return out
-}
-
-var layerNormStatsOp = ir.Op{
-	Name:    "layer_norm_stats",
-	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
-	Tags:    ir.TagHidden,
-}
-
-// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
-// be changed.
-func LayerNormStatsOp() *ir.Op {
-	return &layerNormStatsOp
-}
-
-// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
-// and returns the mean and the reciprocal standard deviation it used, with
-// extent 1 along those axes.
-func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
-	results := core.Kernel(core.Apply{
-		Op:    &layerNormStatsOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
-		Shapes: func() ([][]int, error) {
-			return shapes.NormStatsShape(x.Shape(), axes, 3)
-		},
-		Backward: layerNormStatsBackward,
-		Save:     core.SaveOut(0) | core.SaveOut(1) | core.SaveOut(2),
-	})
-	return results[0], results[1], results[2]
-}
-
-// layerNormStatsBackward is the gradient of layer_norm_stats.
-func layerNormStatsBackward(grad *core.Grad) {
-	dyOut := grad.Dy(0)
-	dyMean := grad.Dy(1)
-	dyRstd := grad.Dy(2)
-	out := grad.Out(0)
-	mean := grad.Out(1)
-	rstd := grad.Out(2)
-	axes := int(grad.Attr(0).Int)
-	grad.Set(0, NormPull(dyOut, out, mean, rstd, dyMean, dyRstd, axes, true))
-}
-
-var logSoftmaxOp = ir.Op{
-	Name:    "log_softmax",
-	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogSoftmax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogSoftmax}}},
-}
-
-// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
-// changed.
-func LogSoftmaxOp() *ir.Op {
-	return &logSoftmaxOp
-}
-
-// LogSoftmax returns the logarithm of softmax along dim, without computing
-// softmax. If dtype is given, x is converted to it first.
-func LogSoftmax(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
-	return core.KernelOne(logSoftmaxApply(x, dim, dType))
-}
-
-func logSoftmaxApply(x *core.Tensor, dim int, dType ir.DType) core.Apply {
-	return core.Apply{
-		Op:    &logSoftmaxOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(dType)},
-		DType: dType,
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.AlongShape(x.Shape(), dim))
-		},
-		Backward: logSoftmaxBackward,
-		Save:     core.SaveOut(0),
-	}
-}
-
-// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
-// shape and device.
-func LogSoftmaxOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
-	return core.KernelOut(dst, logSoftmaxApply(x, dim, dType))
-}
-
-// logSoftmaxBackward is the gradient of log_softmax.
-func logSoftmaxBackward(grad *core.Grad) {
-	dy := core.Wide(grad.Dy(0))
-	out := core.Wide(grad.Out(0))
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid))))
-}
-
-var logSoftmaxGradOp = ir.Op{
-	Name:    "log_softmax_grad",
-	Doc:     "returns g - exp(y)*s, the gradient of log_softmax from its result y and the sum s of g.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"g - exp(y)*s"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// LogSoftmaxGradOp returns the descriptor of log_softmax_grad, which must not
-// be changed.
-func LogSoftmaxGradOp() *ir.Op {
-	return &logSoftmaxGradOp
-}
-
-// LogSoftmaxGrad returns g - exp(y)*s, the gradient of log_softmax from its
-// result y and the sum s of g.
-func LogSoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &logSoftmaxGradOp,
-		Backward: logSoftmaxGradBackward,
-		Save:     core.SaveIn(1) | core.SaveIn(2),
-	}, g, y, s)
-}
-
-// logSoftmaxGradBackward is the gradient of log_softmax_grad.
-func logSoftmaxGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		y := grad.WideSpread(1, y)
-		s := grad.WideSpread(1, grad.In(2))
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			y := core.Wide(y)
-			s := core.Wide(s)
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(s, Exp(y))))))
-		} else {
-			grad.Set(1, fit(grad, 1, logSoftmaxGradGradY(dy, y, s)))
-		}
-	}
-	if grad.Needs(2) {
-		dy := grad.WideSpread(2, dy)
-		y := grad.WideSpread(2, y)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			y := core.Wide(y)
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Exp(y)))))
-		} else {
-			grad.Set(2, fit(grad, 2, logSoftmaxGradGradS(dy, y)))
-		}
-	}
-}
-
-var logSoftmaxGradGradSOp = ir.Op{
-	Name:    "log_softmax_grad_grad_s",
-	Doc:     "returns the gradient of log_softmax_grad with respect to s, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*exp(y))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradS}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_s"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logSoftmaxGradGradS returns the gradient of log_softmax_grad with respect
-// to s, from the gradient dy of its result.
-func logSoftmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logSoftmaxGradGradSOp,
-	}, dy, y)
-}
-
-var logSoftmaxGradGradYOp = ir.Op{
-	Name:    "log_softmax_grad_grad_y",
-	Doc:     "returns the gradient of log_softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(s*exp(y)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// logSoftmaxGradGradY returns the gradient of log_softmax_grad with respect
-// to y, from the gradient dy of its result.
-func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &logSoftmaxGradGradYOp,
-	}, dy, y, s)
-}
-
-var normPullOp = ir.Op{
-	Name:    "norm_pull",
-	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullOp returns the descriptor of norm_pull, which must not be changed.
-func NormPullOp() *ir.Op {
-	return &normPullOp
-}
-
-// NormPull returns the gradient of a normalization to mean 0 and variance 1
-// by its operand, from the gradients g of its result, dmean and drstd of its
-// statistics. X is the operand, or where normal is true the result. The
-// result has the dtype of g, whatever the others have.
-func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullOp, in...); t != nil {
-		return t
-	}
-	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
-		out := core.Composing(func() *core.Tensor {
-			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullOp, in, out)
-	return out
-}
-
-var normPullPartsOp = ir.Op{
-	Name:    "norm_pull_parts",
-	Doc:     "is norm_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
-// be changed.
-func NormPullPartsOp() *ir.Op {
-	return &normPullPartsOp
-}
-
-// NormPullParts is norm_pull as a composition.
-func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
-	if t := core.Refused(&normPullPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
-		})
-		core.Composed(&normPullPartsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
-	})
-	core.Composed(&normPullPartsOp, in, out)
-	return out
-}
-
-func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
-	d := shapes.LastDims(axes)
-	n := float64(shapes.TailNumel(x.Shape(), axes))
-	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
-	if normal {
-		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-		return LayerNormGrad(g, x, rstd, m, c)
-	}
-	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
-	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
 }

@@ -13,6 +13,320 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var layerNormStatsOp = ir.Op{
+	Name:    "layer_norm_stats",
+	Doc:     "normalizes x over its last axes to mean 0 and variance 1, and returns the mean and the reciprocal standard deviation it used, with extent 1 along those axes.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "mean", Acc: true}, {Name: "rstd", Acc: true}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LayerNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LayerNorm}}},
+	Tags:    ir.TagHidden,
+}
+
+// LayerNormStatsOp returns the descriptor of layer_norm_stats, which must not
+// be changed.
+func LayerNormStatsOp() *ir.Op {
+	return &layerNormStatsOp
+}
+
+// LayerNormStats normalizes x over its last axes to mean 0 and variance 1,
+// and returns the mean and the reciprocal standard deviation it used, with
+// extent 1 along those axes.
+func LayerNormStats(x *core.Tensor, axes int, eps float64) (out, mean, rstd *core.Tensor) {
+	results := core.Kernel(core.Apply{
+		Op:    &layerNormStatsOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.FloatValue(eps)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormStatsShape(x.Shape(), axes, 3)
+		},
+		Backward: layerNormStatsBackward,
+		Save:     core.SaveOut(0) | core.SaveOut(1) | core.SaveOut(2),
+	})
+	return results[0], results[1], results[2]
+}
+
+// layerNormStatsBackward is the gradient of layer_norm_stats.
+func layerNormStatsBackward(grad *core.Grad) {
+	dyOut := grad.Dy(0)
+	dyMean := grad.Dy(1)
+	dyRstd := grad.Dy(2)
+	out := grad.Out(0)
+	mean := grad.Out(1)
+	rstd := grad.Out(2)
+	axes := int(grad.Attr(0).Int)
+	grad.Set(0, NormPull(dyOut, out, mean, rstd, dyMean, dyRstd, axes, true))
+}
+
+var logSoftmaxOp = ir.Op{
+	Name:    "log_softmax",
+	Doc:     "returns the logarithm of softmax along dim, without computing softmax.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogSoftmax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogSoftmax}}},
+}
+
+// LogSoftmaxOp returns the descriptor of log_softmax, which must not be
+// changed.
+func LogSoftmaxOp() *ir.Op {
+	return &logSoftmaxOp
+}
+
+// LogSoftmax returns the logarithm of softmax along dim, without computing
+// softmax. If dtype is given, x is converted to it first.
+func LogSoftmax(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
+	return core.KernelOne(logSoftmaxApply(x, dim, dType))
+}
+
+func logSoftmaxApply(x *core.Tensor, dim int, dType ir.DType) core.Apply {
+	return core.Apply{
+		Op:    &logSoftmaxOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(dType)},
+		DType: dType,
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.AlongShape(x.Shape(), dim))
+		},
+		Backward: logSoftmaxBackward,
+		Save:     core.SaveOut(0),
+	}
+}
+
+// LogSoftmaxOut is LogSoftmax with the result written to dst, which has its
+// shape and device.
+func LogSoftmaxOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
+	return core.KernelOut(dst, logSoftmaxApply(x, dim, dType))
+}
+
+// logSoftmaxBackward is the gradient of log_softmax.
+func logSoftmaxBackward(grad *core.Grad) {
+	dy := core.Wide(grad.Dy(0))
+	out := core.Wide(grad.Out(0))
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, fit(grad, 0, LogSoftmaxGrad(dy, out, Sum(dy, []int{dim}, true, ir.Invalid))))
+}
+
+var logSoftmaxGradOp = ir.Op{
+	Name:    "log_softmax_grad",
+	Doc:     "returns g - exp(y)*s, the gradient of log_softmax from its result y and the sum s of g.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g - exp(y)*s"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// LogSoftmaxGradOp returns the descriptor of log_softmax_grad, which must not
+// be changed.
+func LogSoftmaxGradOp() *ir.Op {
+	return &logSoftmaxGradOp
+}
+
+// LogSoftmaxGrad returns g - exp(y)*s, the gradient of log_softmax from its
+// result y and the sum s of g.
+func LogSoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &logSoftmaxGradOp,
+		Backward: logSoftmaxGradBackward,
+		Save:     core.SaveIn(1) | core.SaveIn(2),
+	}, g, y, s)
+}
+
+// logSoftmaxGradBackward is the gradient of log_softmax_grad.
+func logSoftmaxGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		y := grad.WideSpread(1, y)
+		s := grad.WideSpread(1, grad.In(2))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			s := core.Wide(s)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(s, Exp(y))))))
+		} else {
+			grad.Set(1, fit(grad, 1, logSoftmaxGradGradY(dy, y, s)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, y)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			grad.Set(2, fit(grad, 2, Neg(Mul(dy, Exp(y)))))
+		} else {
+			grad.Set(2, fit(grad, 2, logSoftmaxGradGradS(dy, y)))
+		}
+	}
+}
+
+var logSoftmaxGradGradSOp = ir.Op{
+	Name:    "log_softmax_grad_grad_s",
+	Doc:     "returns the gradient of log_softmax_grad with respect to s, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*exp(y))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradS}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_s"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logSoftmaxGradGradS returns the gradient of log_softmax_grad with respect
+// to s, from the gradient dy of its result.
+func logSoftmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logSoftmaxGradGradSOp,
+	}, dy, y)
+}
+
+var logSoftmaxGradGradYOp = ir.Op{
+	Name:    "log_softmax_grad_grad_y",
+	Doc:     "returns the gradient of log_softmax_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "s"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(s*exp(y)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.LogSoftmaxGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization", Symbol: "log_softmax_grad_grad_y"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// logSoftmaxGradGradY returns the gradient of log_softmax_grad with respect
+// to y, from the gradient dy of its result.
+func logSoftmaxGradGradY(dy, y, s *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &logSoftmaxGradGradYOp,
+	}, dy, y, s)
+}
+
+var normPullOp = ir.Op{
+	Name:    "norm_pull",
+	Doc:     "returns the gradient of a normalization to mean 0 and variance 1 by its operand, from the gradients g of its result, dmean and drstd of its statistics.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullOp returns the descriptor of norm_pull, which must not be changed.
+func NormPullOp() *ir.Op {
+	return &normPullOp
+}
+
+// NormPull returns the gradient of a normalization to mean 0 and variance 1
+// by its operand, from the gradients g of its result, dmean and drstd of its
+// statistics. X is the operand, or where normal is true the result. The
+// result has the dtype of g, whatever the others have.
+func NormPull(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullOp, in...); t != nil {
+		return t
+	}
+	if wide, mixed := core.Mixed(&normPullOp, in); mixed {
+		out := core.Composing(func() *core.Tensor {
+			return core.As(NormPull(core.As(g, wide), core.As(x, wide), core.As(mean, wide), core.As(rstd, wide), core.As(dmean, wide), core.As(drstd, wide), axes, normal), g.DType())
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	if to, narrow := core.Narrow(&normPullOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPull(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.NormPull(composite.NormPulls{NormPullRows: NormPullRows, NormPullParts: NormPullParts, Add: Add, Clone: Clone}, g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullOp, in, out)
+	return out
+}
+
+var normPullPartsOp = ir.Op{
+	Name:    "norm_pull_parts",
+	Doc:     "is norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "mean"}, {Name: "rstd"}, {Name: "dmean"}, {Name: "drstd"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "normal", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// NormPullPartsOp returns the descriptor of norm_pull_parts, which must not
+// be changed.
+func NormPullPartsOp() *ir.Op {
+	return &normPullPartsOp
+}
+
+// NormPullParts is norm_pull as a composition.
+func NormPullParts(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	in := []*core.Tensor{g, x, mean, rstd, dmean, drstd}
+	if t := core.Refused(&normPullPartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&normPullPartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(NormPullParts(core.Wide(g), core.Wide(x), core.Wide(mean), core.Wide(rstd), core.Wide(dmean), core.Wide(drstd), axes, normal), to)
+		})
+		core.Composed(&normPullPartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return normPullPartsCompose(g, x, mean, rstd, dmean, drstd, axes, normal)
+	})
+	core.Composed(&normPullPartsOp, in, out)
+	return out
+}
+
+func normPullPartsCompose(g, x, mean, rstd, dmean, drstd *core.Tensor, axes int, normal bool) *core.Tensor {
+	d := shapes.LastDims(axes)
+	n := float64(shapes.TailNumel(x.Shape(), axes))
+	m := Sub(Mean(g, d, true, ir.Invalid), Div(dmean, Mul(rstd, number(n))))
+	if normal {
+		c := Add(Mean(Mul(g, x), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+		return LayerNormGrad(g, x, rstd, m, c)
+	}
+	c := Add(Mean(CentredProduct(g, x, mean, rstd), d, true, ir.Invalid), Div(Mul(drstd, rstd), number(n)))
+	return LayerNormAffineGrad(g, x, mean, rstd, m, c)
+}
+
 var normPullRowsOp = ir.Op{
 	Name:    "norm_pull_rows",
 	Doc:     "is norm_pull by a kernel that goes over each row twice.",
@@ -358,307 +672,4 @@ func rmsNormAffineGradGradRstd(dy, g, x, rstd, c *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &rmsNormAffineGradGradRstdOp,
 	}, dy, g, x, rstd, c)
-}
-
-var rmsNormAffineGradGradXOp = ir.Op{
-	Name:    "rms_norm_affine_grad_grad_x",
-	Doc:     "returns the gradient of rms_norm_affine_grad with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormAffineGradGradX returns the gradient of rms_norm_affine_grad with
-// respect to x, from the gradient dy of its result.
-func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormAffineGradGradXOp,
-	}, dy, rstd, c)
-}
-
-var rmsNormGradOp = ir.Op{
-	Name:    "rms_norm_grad",
-	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"rstd*(g - y*c)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// RMSNormGradOp returns the descriptor of rms_norm_grad, which must not be
-// changed.
-func RMSNormGradOp() *ir.Op {
-	return &rmsNormGradOp
-}
-
-// RMSNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
-// result y and a mean over its axes.
-func RMSNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &rmsNormGradOp,
-		Backward: rmsNormGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
-	}, g, y, rstd, c)
-}
-
-// rmsNormGradBackward is the gradient of rms_norm_grad.
-func rmsNormGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	rstd := grad.In(2)
-	c := grad.In(3)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		rstd := grad.WideSpread(0, rstd)
-		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		rstd := grad.WideSpread(1, rstd)
-		c := grad.WideSpread(1, c)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			rstd := core.Wide(rstd)
-			c := core.Wide(c)
-			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
-		} else {
-			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
-		}
-	}
-	if grad.Needs(2) {
-		dy := grad.WideSpread(2, dy)
-		y := grad.WideSpread(2, y)
-		c := grad.WideSpread(2, c)
-		g := grad.WideSpread(2, grad.In(0))
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			g := core.Wide(g)
-			y := core.Wide(y)
-			c := core.Wide(c)
-			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
-		} else {
-			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
-		}
-	}
-	if grad.Needs(3) {
-		dy := grad.WideSpread(3, dy)
-		y := grad.WideSpread(3, y)
-		rstd := grad.WideSpread(3, rstd)
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			y := core.Wide(y)
-			rstd := core.Wide(rstd)
-			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
-		} else {
-			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
-		}
-	}
-}
-
-var rmsNormGradGradCOp = ir.Op{
-	Name:    "rms_norm_grad_grad_c",
-	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*y))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
-// from the gradient dy of its result.
-func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradCOp,
-	}, dy, y, rstd)
-}
-
-var rmsNormGradGradRstdOp = ir.Op{
-	Name:    "rms_norm_grad_grad_rstd",
-	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(g - y*c)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
-// rstd, from the gradient dy of its result.
-func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradRstdOp,
-	}, dy, g, y, c)
-}
-
-var rmsNormGradGradYOp = ir.Op{
-	Name:    "rms_norm_grad_grad_y",
-	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*(rstd*c))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
-// from the gradient dy of its result.
-func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &rmsNormGradGradYOp,
-	}, dy, rstd, c)
-}
-
-var rmsNormPullOp = ir.Op{
-	Name:    "rms_norm_pull",
-	Doc:     "returns the gradients of rms_norm_affine's result out by x and weight, from out's gradient g and the statistic.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormPullOp returns the descriptor of rms_norm_pull, which must not be
-// changed.
-func RMSNormPullOp() *ir.Op {
-	return &rmsNormPullOp
-}
-
-// RMSNormPull returns the gradients of rms_norm_affine's result out by x and
-// weight, from out's gradient g and the statistic. That of weight has no
-// elements unless affine is true.
-func RMSNormPull(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
-	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) && core.Shaped(func() ([][]int, error) {
-		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
-	}) {
-		return RMSNormPullParts(g, x, weight, rstd, axes, affine)
-	}
-	results := core.Kernel(core.Apply{
-		Op:    &rmsNormPullOp,
-		In:    []*core.Tensor{g, x, weight, rstd},
-		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(affine)},
-		Shapes: func() ([][]int, error) {
-			return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
-		},
-	})
-	return results[0], results[1]
-}
-
-var rmsNormPullPartsOp = ir.Op{
-	Name:    "rms_norm_pull_parts",
-	Doc:     "is rms_norm_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormPullPartsOp returns the descriptor of rms_norm_pull_parts, which
-// must not be changed.
-func RMSNormPullPartsOp() *ir.Op {
-	return &rmsNormPullPartsOp
-}
-
-// RMSNormPullParts is rms_norm_pull as a composition.
-func RMSNormPullParts(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
-	in := []*core.Tensor{g, x, weight, rstd}
-	if t := core.Refused(&rmsNormPullPartsOp, in...); t != nil {
-		return t, t
-	}
-	if to, narrow := core.Narrow(&rmsNormPullPartsOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(RMSNormPullParts(core.Wide(g), core.Wide(x), core.Wide(weight), rstd, axes, affine)), to)
-		})
-		core.Composed(&rmsNormPullPartsOp, in, outs...)
-		return outs[0], outs[1]
-	}
-	dx, dweight = rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine)
-	core.Composed(&rmsNormPullPartsOp, in, dx, dweight)
-	return dx, dweight
-}
-
-func rmsNormPullPartsCompose(g, x, weight, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor) {
-	r := ToType(rstd, x.DType())
-	y := Mul(g, weight)
-	dx := RMSNormAffineGrad(y, x, r, Mean(ScaledProduct(y, x, r), shapes.LastDims(axes), true, ir.Invalid))
-	if !affine {
-		return dx, Zeros([]int{0}, core.PlacementLike(g))
-	}
-	return dx, SumTo(ScaledProduct(g, x, r), weight.Shape())
-}
-
-var rmsNormRowsOp = ir.Op{
-	Name:    "rms_norm_rows",
-	Doc:     "is the first result of rms_norm_affine, whose gradients are computed together.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
-	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// RMSNormRowsOp returns the descriptor of rms_norm_rows, which must not be
-// changed.
-func RMSNormRowsOp() *ir.Op {
-	return &rmsNormRowsOp
-}
-
-// RMSNormRows is the first result of rms_norm_affine, whose gradients are
-// computed together.
-func RMSNormRows(x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
-	in := []*core.Tensor{x, weight}
-	if t := core.Refused(&rmsNormRowsOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, Add: Add, Clone: Clone}, x, weight, axes, eps)
-	})
-	core.Composed(&rmsNormRowsOp, in, out)
-	return out
 }

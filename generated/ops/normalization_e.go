@@ -9,8 +9,312 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var rmsNormAffineGradGradXOp = ir.Op{
+	Name:    "rms_norm_affine_grad_grad_x",
+	Doc:     "returns the gradient of rms_norm_affine_grad with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*(c*rstd)))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormAffineGradGradX}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_affine_grad_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormAffineGradGradX returns the gradient of rms_norm_affine_grad with
+// respect to x, from the gradient dy of its result.
+func rmsNormAffineGradGradX(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormAffineGradGradXOp,
+	}, dy, rstd, c)
+}
+
+var rmsNormGradOp = ir.Op{
+	Name:    "rms_norm_grad",
+	Doc:     "returns rstd*(g - y*c), the gradient of rms_norm from its result y and a mean over its axes.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"rstd*(g - y*c)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// RMSNormGradOp returns the descriptor of rms_norm_grad, which must not be
+// changed.
+func RMSNormGradOp() *ir.Op {
+	return &rmsNormGradOp
+}
+
+// RMSNormGrad returns rstd*(g - y*c), the gradient of rms_norm from its
+// result y and a mean over its axes.
+func RMSNormGrad(g, y, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &rmsNormGradOp,
+		Backward: rmsNormGradBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveIn(3),
+	}, g, y, rstd, c)
+}
+
+// rmsNormGradBackward is the gradient of rms_norm_grad.
+func rmsNormGradBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	y := grad.In(1)
+	rstd := grad.In(2)
+	c := grad.In(3)
+	if grad.Needs(0) {
+		dy := grad.WideSpread(0, dy)
+		rstd := grad.WideSpread(0, rstd)
+		grad.Set(0, fit(grad, 0, Mul(dy, rstd)))
+	}
+	if grad.Needs(1) {
+		dy := grad.WideSpread(1, dy)
+		rstd := grad.WideSpread(1, rstd)
+		c := grad.WideSpread(1, c)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			rstd := core.Wide(rstd)
+			c := core.Wide(c)
+			grad.Set(1, fit(grad, 1, Neg(Mul(dy, Mul(rstd, c)))))
+		} else {
+			grad.Set(1, fit(grad, 1, rmsNormGradGradY(dy, rstd, c)))
+		}
+	}
+	if grad.Needs(2) {
+		dy := grad.WideSpread(2, dy)
+		y := grad.WideSpread(2, y)
+		c := grad.WideSpread(2, c)
+		g := grad.WideSpread(2, grad.In(0))
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			g := core.Wide(g)
+			y := core.Wide(y)
+			c := core.Wide(c)
+			grad.Set(2, fit(grad, 2, Mul(dy, Sub(g, Mul(y, c)))))
+		} else {
+			grad.Set(2, fit(grad, 2, rmsNormGradGradRstd(dy, g, y, c)))
+		}
+	}
+	if grad.Needs(3) {
+		dy := grad.WideSpread(3, dy)
+		y := grad.WideSpread(3, y)
+		rstd := grad.WideSpread(3, rstd)
+		if grad.Recording() {
+			dy := core.Wide(dy)
+			y := core.Wide(y)
+			rstd := core.Wide(rstd)
+			grad.Set(3, fit(grad, 3, Neg(Mul(dy, Mul(rstd, y)))))
+		} else {
+			grad.Set(3, fit(grad, 3, rmsNormGradGradC(dy, y, rstd)))
+		}
+	}
+}
+
+var rmsNormGradGradCOp = ir.Op{
+	Name:    "rms_norm_grad_grad_c",
+	Doc:     "returns the gradient of rms_norm_grad with respect to c, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}, {Name: "rstd"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*y))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradC}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_c"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradC returns the gradient of rms_norm_grad with respect to c,
+// from the gradient dy of its result.
+func rmsNormGradGradC(dy, y, rstd *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradCOp,
+	}, dy, y, rstd)
+}
+
+var rmsNormGradGradRstdOp = ir.Op{
+	Name:    "rms_norm_grad_grad_rstd",
+	Doc:     "returns the gradient of rms_norm_grad with respect to rstd, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "y"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*(g - y*c)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradRstd}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_rstd"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradRstd returns the gradient of rms_norm_grad with respect to
+// rstd, from the gradient dy of its result.
+func rmsNormGradGradRstd(dy, g, y, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradRstdOp,
+	}, dy, g, y, c)
+}
+
+var rmsNormGradGradYOp = ir.Op{
+	Name:    "rms_norm_grad_grad_y",
+	Doc:     "returns the gradient of rms_norm_grad with respect to y, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}, {Name: "rstd"}, {Name: "c"}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"-(dy*(rstd*c))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.RMSNormGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "rms_norm_grad_grad_y"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// rmsNormGradGradY returns the gradient of rms_norm_grad with respect to y,
+// from the gradient dy of its result.
+func rmsNormGradGradY(dy, rstd, c *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &rmsNormGradGradYOp,
+	}, dy, rstd, c)
+}
+
+var rmsNormPullOp = ir.Op{
+	Name:    "rms_norm_pull",
+	Doc:     "returns the gradients of rms_norm_affine's result out by x and weight, from out's gradient g and the statistic.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormPullOp returns the descriptor of rms_norm_pull, which must not be
+// changed.
+func RMSNormPullOp() *ir.Op {
+	return &rmsNormPullOp
+}
+
+// RMSNormPull returns the gradients of rms_norm_affine's result out by x and
+// weight, from out's gradient g and the statistic. That of weight has no
+// elements unless affine is true.
+func RMSNormPull(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
+	if core.InParts(&rmsNormPullOp, nil, g, x, weight, rstd) && core.Shaped(func() ([][]int, error) {
+		return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
+	}) {
+		return RMSNormPullParts(g, x, weight, rstd, axes, affine)
+	}
+	results := core.Kernel(core.Apply{
+		Op:    &rmsNormPullOp,
+		In:    []*core.Tensor{g, x, weight, rstd},
+		Attrs: []ir.Value{ir.IntValue(axes), ir.BoolValue(affine)},
+		Shapes: func() ([][]int, error) {
+			return shapes.NormPullAffineShape(g.Shape(), x.Shape(), weight.Shape(), rstd.Shape(), rstd.Shape(), axes, 2, affine)
+		},
+	})
+	return results[0], results[1]
+}
+
+var rmsNormPullPartsOp = ir.Op{
+	Name:    "rms_norm_pull_parts",
+	Doc:     "is rms_norm_pull as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "rstd", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "affine", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormPullPartsOp returns the descriptor of rms_norm_pull_parts, which
+// must not be changed.
+func RMSNormPullPartsOp() *ir.Op {
+	return &rmsNormPullPartsOp
+}
+
+// RMSNormPullParts is rms_norm_pull as a composition.
+func RMSNormPullParts(g, x, weight, rstd *core.Tensor, axes int, affine bool) (dx, dweight *core.Tensor) {
+	in := []*core.Tensor{g, x, weight, rstd}
+	if t := core.Refused(&rmsNormPullPartsOp, in...); t != nil {
+		return t, t
+	}
+	if to, narrow := core.Narrow(&rmsNormPullPartsOp, in, in...); narrow {
+		outs := core.ComposingAll(func() []*core.Tensor {
+			return core.RoundAll(list(RMSNormPullParts(core.Wide(g), core.Wide(x), core.Wide(weight), rstd, axes, affine)), to)
+		})
+		core.Composed(&rmsNormPullPartsOp, in, outs...)
+		return outs[0], outs[1]
+	}
+	dx, dweight = rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine)
+	core.Composed(&rmsNormPullPartsOp, in, dx, dweight)
+	return dx, dweight
+}
+
+func rmsNormPullPartsCompose(g, x, weight, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor) {
+	r := ToType(rstd, x.DType())
+	y := Mul(g, weight)
+	dx := RMSNormAffineGrad(y, x, r, Mean(ScaledProduct(y, x, r), shapes.LastDims(axes), true, ir.Invalid))
+	if !affine {
+		return dx, Zeros([]int{0}, core.PlacementLike(g))
+	}
+	return dx, SumTo(ScaledProduct(g, x, r), weight.Shape())
+}
+
+var rmsNormRowsOp = ir.Op{
+	Name:    "rms_norm_rows",
+	Doc:     "is the first result of rms_norm_affine, whose gradients are computed together.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}},
+	Attrs:   []ir.Attr{{Name: "axes", Kind: ir.AttrInt}, {Name: "eps", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// RMSNormRowsOp returns the descriptor of rms_norm_rows, which must not be
+// changed.
+func RMSNormRowsOp() *ir.Op {
+	return &rmsNormRowsOp
+}
+
+// RMSNormRows is the first result of rms_norm_affine, whose gradients are
+// computed together.
+func RMSNormRows(x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
+	in := []*core.Tensor{x, weight}
+	if t := core.Refused(&rmsNormRowsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, Add: Add, Clone: Clone}, x, weight, axes, eps)
+	})
+	core.Composed(&rmsNormRowsOp, in, out)
+	return out
+}
 
 var rmsNormStatsOp = ir.Op{
 	Name:    "rms_norm_stats",
@@ -314,264 +618,4 @@ func softmaxBackward(grad *core.Grad) {
 	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
 	grad.Set(0, fit(grad, 0, SoftmaxPull(dy, out, dim)))
-}
-
-var softmaxGradOp = ir.Op{
-	Name:    "softmax_grad",
-	Doc:     "returns y*(g - s), the gradient of softmax from its result y and the sum s of g*y.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"y*(g - s)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGrad}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// SoftmaxGradOp returns the descriptor of softmax_grad, which must not be
-// changed.
-func SoftmaxGradOp() *ir.Op {
-	return &softmaxGradOp
-}
-
-// SoftmaxGrad returns y*(g - s), the gradient of softmax from its result y
-// and the sum s of g*y.
-func SoftmaxGrad(g, y, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:       &softmaxGradOp,
-		Backward: softmaxGradBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),
-	}, g, y, s)
-}
-
-// softmaxGradBackward is the gradient of softmax_grad.
-func softmaxGradBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	y := grad.In(1)
-	if grad.Needs(0) {
-		dy := grad.WideSpread(0, dy)
-		y := grad.WideSpread(0, y)
-		grad.Set(0, fit(grad, 0, Mul(dy, y)))
-	}
-	if grad.Needs(1) {
-		dy := grad.WideSpread(1, dy)
-		g := grad.WideSpread(1, grad.In(0))
-		s := grad.WideSpread(1, grad.In(2))
-		if grad.Recording() {
-			dy := core.Wide(dy)
-			g := core.Wide(g)
-			s := core.Wide(s)
-			grad.Set(1, fit(grad, 1, Mul(dy, Sub(g, s))))
-		} else {
-			grad.Set(1, fit(grad, 1, softmaxGradGradY(dy, g, s)))
-		}
-	}
-	if grad.Needs(2) {
-		dy := grad.WideSpread(2, dy)
-		y := grad.WideSpread(2, y)
-		if grad.Recording() {
-			grad.Set(2, fit(grad, 2, Neg(Mul(dy, y))))
-		} else {
-			grad.Set(2, fit(grad, 2, softmaxGradGradS(dy, y)))
-		}
-	}
-}
-
-var softmaxGradGradSOp = ir.Op{
-	Name:    "softmax_grad_grad_s",
-	Doc:     "returns the gradient of softmax_grad with respect to s, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "y"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"-(dy*y)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradS}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad_grad_s"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradS returns the gradient of softmax_grad with respect to s,
-// from the gradient dy of its result.
-func softmaxGradGradS(dy, y *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradSOp,
-	}, dy, y)
-}
-
-var softmaxGradGradYOp = ir.Op{
-	Name:    "softmax_grad_grad_y",
-	Doc:     "returns the gradient of softmax_grad with respect to y, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}, {Name: "g"}, {Name: "s"}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*(g - s)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.SoftmaxGradGradY}, {For: "cuda", Of: &code.Kernels{Module: "normalization_b", Symbol: "softmax_grad_grad_y"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// softmaxGradGradY returns the gradient of softmax_grad with respect to y,
-// from the gradient dy of its result.
-func softmaxGradGradY(dy, g, s *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &softmaxGradGradYOp,
-	}, dy, g, s)
-}
-
-var softmaxPullOp = ir.Op{
-	Name:    "softmax_pull",
-	Doc:     "returns the gradient of softmax from that of its result, g, and the result y, by a kernel that holds a row.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SoftmaxPull}}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// SoftmaxPullOp returns the descriptor of softmax_pull, which must not be
-// changed.
-func SoftmaxPullOp() *ir.Op {
-	return &softmaxPullOp
-}
-
-// SoftmaxPull returns the gradient of softmax from that of its result, g, and
-// the result y, by a kernel that holds a row.
-func SoftmaxPull(g, y *core.Tensor, dim int) *core.Tensor {
-	if core.InParts(&softmaxPullOp, nil, g, y) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SoftmaxPullShape(g.Shape(), y.Shape(), dim))
-	}) {
-		return SoftmaxPullParts(g, y, dim)
-	}
-	return core.KernelOne(core.Apply{
-		Op:    &softmaxPullOp,
-		In:    []*core.Tensor{g, y},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SoftmaxPullShape(g.Shape(), y.Shape(), dim))
-		},
-		Backward: softmaxPullBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1),
-	})
-}
-
-// softmaxPullBackward is the gradient of softmax_pull.
-func softmaxPullBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		dy := grad.Dy(0)
-		y := grad.In(1)
-		dim := int(grad.Attr(0).Int)
-		grad.Set(0, fit(grad, 0, SoftmaxPull(dy, y, dim)))
-	}
-	if grad.Needs(1) {
-		grad.Set(1, fit(grad, 1, softmaxPullGradY(grad)))
-	}
-}
-
-func softmaxPullGradY(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	g := core.Wide(grad.In(0))
-	y := core.Wide(grad.In(1))
-	dim := int(grad.Attr(0).Int)
-	d := []int{dim}
-	return Sub(Mul(dy, Sub(g, Sum(Mul(g, y), d, true, ir.Invalid))), Mul(g, Sum(Mul(dy, y), d, true, ir.Invalid)))
-}
-
-var softmaxPullPartsOp = ir.Op{
-	Name:    "softmax_pull_parts",
-	Doc:     "is softmax_pull as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// SoftmaxPullPartsOp returns the descriptor of softmax_pull_parts, which must
-// not be changed.
-func SoftmaxPullPartsOp() *ir.Op {
-	return &softmaxPullPartsOp
-}
-
-// SoftmaxPullParts is softmax_pull as a composition.
-func SoftmaxPullParts(g, y *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{g, y}
-	if t := core.Refused(&softmaxPullPartsOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&softmaxPullPartsOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(SoftmaxPullParts(core.Wide(g), core.Wide(y), dim), to)
-		})
-		core.Composed(&softmaxPullPartsOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return softmaxPullPartsCompose(g, y, dim)
-	})
-	core.Composed(&softmaxPullPartsOp, in, out)
-	return out
-}
-
-func softmaxPullPartsCompose(g, y *core.Tensor, dim int) *core.Tensor {
-	return SoftmaxGrad(g, y, Sum(Mul(g, y), []int{dim}, true, ir.Invalid))
-}
-
-var softminOp = ir.Op{
-	Name:    "softmin",
-	Doc:     "returns softmax of -x along dim.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "dtype", Kind: ir.AttrDType}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// SoftminOp returns the descriptor of softmin, which must not be changed.
-func SoftminOp() *ir.Op {
-	return &softminOp
-}
-
-// Softmin returns softmax of -x along dim. If dtype is given, x is converted
-// to it first.
-func Softmin(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&softminOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return softminCompose(x, dim, dType)
-	})
-	core.Composed(&softminOp, in, out)
-	return out
-}
-
-func softminCompose(x *core.Tensor, dim int, dType ir.DType) *core.Tensor {
-	return Softmax(Neg(x), dim, dType)
-}
-
-// SoftminOut is Softmin with the result written to dst, which has its shape
-// and device.
-func SoftminOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
-	return core.CopyOut(dst, &softminOp, Softmin(x, dim, dType))
 }

@@ -44,6 +44,8 @@ var Rules = map[string]any{
 	"softmax_pull":            SoftmaxPullShape,
 	"channel_norm":            ChannelNormShape,
 	"channel_norm_grad":       ChannelNormGradShape,
+	"group_norm":              GroupNormShape,
+	"group_norm_grad":         GroupNormGradShape,
 	"convolution":             ConvolutionShape,
 	"convolution_grad_input":  ConvolutionGradInputShape,
 	"convolution_grad_weight": ConvolutionGradWeightShape,
@@ -370,6 +372,33 @@ func ChannelNormShape(x, weight, bias []int) ([][]int, error) {
 		return nil, ir.ShapeErrorf("weight %v and bias %v must have shape %v", weight, bias, channels)
 	}
 	return [][]int{x, channels, channels}, nil
+}
+
+// GroupNormShape returns the shapes of x normalized by groups of channels, axis 1, and of the
+// statistics of each image's groups. Weight and bias have one element a channel.
+func GroupNormShape(x, weight, bias []int, groups int) ([][]int, error) {
+	out, err := ChannelNormShape(x, weight, bias)
+	if err != nil {
+		return nil, err
+	}
+	if groups < 1 || x[1]%groups != 0 {
+		return nil, ir.ShapeErrorf("%d groups must divide the channels, axis 1 of shape %v", groups, x)
+	}
+	stats := []int{x[0], groups}
+	return [][]int{out[0], stats, stats}, nil
+}
+
+// GroupNormGradShape returns the shapes of the gradients of x, weight and bias of
+// GroupNormShape, from the gradient g and the statistics.
+func GroupNormGradShape(g, x, weight, average, rstd []int, groups int) ([][]int, error) {
+	out, err := GroupNormShape(x, weight, weight, groups)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g, x) || !slices.Equal(average, out[1]) || !slices.Equal(rstd, out[1]) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v, average %v and rstd %v shape %v", g, x, average, rstd, out[1])
+	}
+	return [][]int{x, weight, weight}, nil
 }
 
 // ChannelNormGradShape returns the shapes of the gradients of x, weight and bias of

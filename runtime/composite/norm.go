@@ -59,6 +59,45 @@ func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (o
 	return outs[0], outs[1], outs[2]
 }
 
+// The types of the operators that norms of groups are handed.
+type (
+	groupParts    = func(x, weight, bias *core.Tensor, groups int, eps float64) (out, average, rstd *core.Tensor)
+	groupBackward = func(dy, x, weight, average, rstd *core.Tensor, groups int) (dX, dWeight, dBias *core.Tensor)
+)
+
+// GroupNorms are the operators that a norm of groups is made of.
+type GroupNorms struct {
+	GroupNormParts, GroupNormAffine groupParts
+	GroupNormAffineGrad             groupBackward
+	Add                             product
+	Clone                           ofOne
+}
+
+var groupNormOp = ir.Op{
+	Name: "group_norm_images", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat,
+	In:  []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
+	Out: []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "rstd"}},
+}
+
+// GroupNorm returns x, images, normalized by groups of channels, times weight plus bias. All
+// gradients are computed together; those that are recorded are of the parts.
+func GroupNorm(o GroupNorms, x, weight, bias *core.Tensor, groups int, eps float64) *core.Tensor {
+	outs := core.Custom(core.Apply{
+		Op: &groupNormOp, In: []*core.Tensor{x, weight, bias},
+		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
+		Backward: func(g *core.Grad) {
+			if g.Recording() {
+				again(g, &groupNormOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
+					return list(o.GroupNormParts(in[0], in[1], in[2], groups, eps))
+				})
+				return
+			}
+			setRows(g, list(o.GroupNormAffineGrad(g.Dy(0), g.In(0), g.In(1), g.Out(1), g.Out(2), groups)))
+		},
+	}, func() []*core.Tensor { return list(o.GroupNormAffine(x, weight, bias, groups, eps)) })
+	return outs[0]
+}
+
 // channelwise returns a tensor of as many values as x has channels.
 func channelwise(x *core.Tensor, value float32) *core.Tensor {
 	n := look(x).Shape()[1]

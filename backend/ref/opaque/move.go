@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/sinter-go/sinter/backend/ref/element"
+	"github.com/sinter-go/sinter/backend/ref/wide"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -53,29 +54,54 @@ func PadConstant(c *ir.Call) error {
 // PadEdges surrounds x with elements of its own. Attributes: padding, as of PadConstant; how:
 // 0 mirrors without the edge, 1 repeats the edge, and 2 continues at the other end.
 func PadEdges(c *ir.Call) error {
-	x, padding := load(c.In[0], c.Compute), c.Attrs[0].Ints
+	x := load(c.In[0], c.Compute)
 	out := newTensor(c.Out[0].Shape, ir.IntScalar(0))
-	rank := len(x.shape)
 	each(out.shape, func(at []int) {
-		from := slices.Clone(at)
-		for i := 0; i+1 < len(padding); i += 2 {
-			a := rank - 1 - i/2
-			k, last := at[a]-padding[i], x.shape[a]-1
-			switch c.Attrs[1].Int {
-			case 0:
-				for k < 0 || k > last {
-					k = max(-k, min(k, 2*last-k))
-				}
-			case 1:
-				k = max(0, min(k, last))
-			case 2:
-				k = (k%(last+1) + last + 1) % (last + 1)
-			}
-			from[a] = k
-		}
-		*out.at(at) = *x.at(from)
+		*out.at(at) = *x.at(shownBy(x.shape, at, c.Attrs[0].Ints, c.Attrs[1].Int))
 	})
 	store(c.Out[0], out, c.Compute)
+	return nil
+}
+
+// shownBy returns the place in a tensor of the given shape that a place of it with padding
+// shows.
+func shownBy(shape, at, padding []int, how int64) []int {
+	from := slices.Clone(at)
+	for i := 0; i+1 < len(padding); i += 2 {
+		a := len(shape) - 1 - i/2
+		k, last := at[a]-padding[i], shape[a]-1
+		switch how {
+		case 0:
+			for k < 0 || k > last {
+				k = max(-k, min(k, 2*last-k))
+			}
+		case 1:
+			k = max(0, min(k, last))
+		case 2:
+			k = (k%(last+1) + last + 1) % (last + 1)
+		}
+		from[a] = k
+	}
+	return from
+}
+
+// PadEdgesGrad returns the gradient of PadEdges. Attributes: the padding with its signs
+// turned; how.
+func PadEdgesGrad(c *ir.Call) error {
+	return inRing(c.Compute, c, padEdgesGrad[int64], padEdgesGrad[float64], padEdgesGrad[wide.Float], padEdgesGrad[complex128], padEdgesGrad[wideComplex])
+}
+
+func padEdgesGrad[T any](c *ir.Call, r ring[T]) error {
+	g, padding := decode(c.In[0], c.Compute, r), make([]int, len(c.Attrs[0].Ints))
+	for i, n := range c.Attrs[0].Ints {
+		padding[i] = -n
+	}
+	out := newTensor(c.Out[0].Shape, r.number(0))
+	each(g.shape, func(at []int) {
+		to := out.at(shownBy(out.shape, at, padding, c.Attrs[1].Int))
+		*to = r.add(*to, *g.at(at))
+	})
+	encode(c.Out[0], c.Compute, r, out)
 	return nil
 }
 

@@ -253,6 +253,76 @@ func channelNormGrad[T any](c *ir.Call, f field[T]) error {
 	return nil
 }
 
+// GroupNorm normalizes the groups of channels, axis 1 of x, of each image, times weight plus
+// bias, which have one element a channel. Attributes: groups, eps. Results: out, and mean and
+// rstd of each image's groups.
+func GroupNorm(c *ir.Call) error { return inField(c, groupNorm[float64], groupNorm[wide.Float]) }
+
+func groupNorm[T any](c *ir.Call, f field[T]) error {
+	x := decode(c.In[0], c.Compute, f.ring)
+	weight, bias := decode(c.In[1], c.Compute, f.ring), decode(c.In[2], c.Compute, f.ring)
+	mean, rstd := newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	n, size := groupSizes(x.shape, int(c.Attrs[0].Int))
+	for g := range mean.v {
+		group, squares := x.v[g*n:(g+1)*n], make([]T, n)
+		mean.v[g] = f.quo(sum(f, group), f.number(n))
+		for i := range group {
+			group[i] = f.sub(group[i], mean.v[g])
+			squares[i] = f.mul(group[i], group[i])
+		}
+		rstd.v[g] = scale(c, f, f.quo(sum(f, squares), f.number(n)))
+		for i := range group {
+			ch := (g*n + i) / size % x.shape[1]
+			group[i] = f.add(f.mul(f.mul(group[i], rstd.v[g]), weight.v[ch]), bias.v[ch])
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, x)
+	encode(c.Out[1], c.Compute, f.ring, mean)
+	encode(c.Out[2], c.Compute, f.ring, rstd)
+	return nil
+}
+
+// groupSizes returns how many elements a group and a channel have.
+func groupSizes(shape []int, groups int) (group, channel int) {
+	channel = ir.NumElements(shape[2:])
+	return shape[1] / groups * channel, channel
+}
+
+// GroupNormGrad returns the gradients of GroupNorm's out by x, weight and bias, from out's own,
+// x, weight, and the mean and rstd of each image's groups. The attribute is groups.
+func GroupNormGrad(c *ir.Call) error {
+	return inField(c, groupNormGrad[float64], groupNormGrad[wide.Float])
+}
+
+func groupNormGrad[T any](c *ir.Call, f field[T]) error {
+	var in [5][]T // dy, x, weight, mean, rstd
+	for i := range in {
+		in[i] = decode(c.In[i], c.Compute, f.ring).v
+	}
+	dx, dWeight, dBias := newTensor(c.Out[0].Shape, f.number(0)), newTensor(c.Out[1].Shape, f.number(0)), newTensor(c.Out[2].Shape, f.number(0))
+	n, size := groupSizes(dx.shape, int(c.Attrs[0].Int))
+	for g, rstd := range in[4] {
+		pulls, products, y := make([]T, n), make([]T, n), make([]T, n)
+		for i := range n {
+			k := g*n + i
+			ch := k / size % dx.shape[1]
+			y[i] = f.mul(f.sub(in[1][k], in[3][g]), rstd) // the normalized x
+			pulls[i] = f.mul(in[0][k], in[2][ch])
+			products[i] = f.mul(pulls[i], y[i])
+			dWeight.v[ch] = f.add(dWeight.v[ch], f.mul(in[0][k], y[i]))
+			dBias.v[ch] = f.add(dBias.v[ch], in[0][k])
+		}
+		middle, slope := f.quo(sum(f, pulls), f.number(n)), f.quo(sum(f, products), f.number(n))
+		for i := range n {
+			dx.v[g*n+i] = f.mul(rstd, f.sub(f.sub(pulls[i], middle), f.mul(y[i], slope)))
+		}
+	}
+	encode(c.Out[0], c.Compute, f.ring, dx)
+	encode(c.Out[1], c.Compute, f.ring, dWeight)
+	encode(c.Out[2], c.Compute, f.ring, dBias)
+	return nil
+}
+
 // channelsOf returns where the elements of each channel of a shape are.
 func channelsOf(shape []int) [][]int {
 	at := make([][]int, shape[1])
