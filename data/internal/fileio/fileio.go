@@ -65,7 +65,7 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	removeLeftovers(dir, base)
 	f, err := createTemp(dir, base)
 	if err != nil {
-		return err
+		return cause(err)
 	}
 	temp := f.Name()
 	defer func() {
@@ -76,23 +76,37 @@ func WriteFile(path string, write func(io.Writer) error) (err error) {
 	}()
 	if old != nil {
 		if err := f.Chmod(old.Mode().Perm()); err != nil {
-			return err
+			return cause(err)
 		}
 	}
-	if err := buffered(f, write); err != nil {
+	if err := buffered(unnamed{f}, write); err != nil {
 		return err
 	}
 	if err := f.Sync(); err != nil {
-		return err
+		return cause(err)
 	}
-	if err := f.Close(); err != nil {
-		return err
-	}
-	if err := os.Rename(temp, path); err != nil {
+	if err := moveTo(f, path); err != nil {
 		return err
 	}
 	syncDir(dir)
 	return nil
+}
+
+// unnamed is a writer whose errors do not tell the name of its file, a temporary one.
+type unnamed struct{ io.Writer }
+
+func (u unnamed) Write(p []byte) (int, error) {
+	n, err := u.Writer.Write(p)
+	return n, cause(err)
+}
+
+// cause returns err without the operation and the path that package os names in it: callers
+// know the path that they asked for, and not the one of the temporary file.
+func cause(err error) error {
+	if named := (*fs.PathError)(nil); errors.As(err, &named) {
+		return named.Err
+	}
+	return err
 }
 
 // buffered calls write with a buffer before f. A buffer repeats the error of f: it is

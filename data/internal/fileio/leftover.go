@@ -18,8 +18,7 @@ func createTemp(dir, base string) (*os.File, error) {
 		if err != nil {
 			return nil, err
 		}
-		markUsed(f)
-		if isAt(f, f.Name()) {
+		if markUsed(f) && isAt(f, f.Name()) {
 			return f, nil
 		}
 		f.Close() // another process took it for left over before it was marked
@@ -44,9 +43,7 @@ func removeLeftovers(dir, base string) {
 			!tempName.MatchString(name[len(prefix):len(prefix)+16]) || !e.Type().IsRegular() {
 			continue
 		}
-		if path := filepath.Join(where, name); abandoned(path) {
-			_ = os.Remove(path)
-		}
+		removeAbandoned(filepath.Join(where, name))
 	}
 }
 

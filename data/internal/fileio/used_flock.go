@@ -3,20 +3,35 @@
 package fileio
 
 import (
+	"errors"
 	"os"
 	"syscall"
 )
 
-// markUsed locks f, which its process's end undoes. On a file system without locks it
-// counts as used by nobody knows whom.
-func markUsed(f *os.File) { _ = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) }
+// markUsed locks f, which its process's end undoes. False says that another process has the
+// lock, and removes the file. On a file system without locks all is well: none is removed.
+func markUsed(f *os.File) bool {
+	err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
+	return !errors.Is(err, syscall.EWOULDBLOCK)
+}
 
-// abandoned reports whether no process writes the temporary file at path.
-func abandoned(path string) bool {
+// removeAbandoned removes the temporary file at path if no process writes it. It holds the
+// lock until the file is gone, so that who made it and marks it only now sees either.
+func removeAbandoned(path string) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
-		return false
+		return
 	}
 	defer f.Close()
-	return syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil
+	if syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB) == nil {
+		_ = os.Remove(path)
+	}
+}
+
+// moveTo renames f, which is synced, and then closes it: while it goes by its old name it is
+// locked.
+func moveTo(f *os.File, path string) error {
+	err := os.Rename(f.Name(), path)
+	_ = f.Close() // all of it is on disk
+	return err
 }
