@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 
@@ -117,6 +118,37 @@ func TestPythonInPath(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, under(root, search(products[NCCL].files))); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestNoRelativePath has every variable that the search reads name a folder relative to
+// where the program runs, in which others may have put files: none is followed.
+func TestNoRelativePath(t *testing.T) {
+	root := isolate(t)
+	place(t, root,
+		"cuda/lib64/libcublasLt.so.13",
+		"env/lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
+		"home/.local/lib/python3.12/site-packages/nvidia/cu13/lib/libcublasLt.so.13",
+		"env/bin/python3",
+	)
+	absolute := search(products[CUBLASLt].files)
+	t.Chdir(root)
+	for _, relative := range []struct{ name, to string }{
+		{"CUDA_HOME", "cuda"},
+		{"CUDA_PATH", "./cuda"},
+		{"VIRTUAL_ENV", "env"},
+		{"CONDA_PREFIX", "cuda/../env"},
+		{"HOME", "home"},
+		{"PATH", "env/bin"},
+	} {
+		t.Run(relative.name, func(t *testing.T) {
+			t.Setenv(relative.name, relative.to)
+			for _, path := range search(products[CUBLASLt].files) {
+				if filepath.Base(path) != path && !slices.Contains(absolute, path) {
+					t.Errorf("%s=%s: %s is tried", relative.name, relative.to, path)
+				}
+			}
+		})
 	}
 }
 
