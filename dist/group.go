@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/option"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -247,6 +248,9 @@ func (g *Group) later(b *Batch) *Work {
 func (g *Group) enqueue(b *Batch) *Work {
 	defer b.release()
 	w := &Work{device: g.Device(), group: g}
+	if w.err = graph.Current(g.Device()).Check(g.comm, g.Err); w.err != nil { // replays of a group that failed say so
+		return w
+	}
 	err := g.stream.WaitStream(stream.Current(g.Device()))
 	if err == nil {
 		err = g.comm.Do(g.stream.ID(), b.calls...)

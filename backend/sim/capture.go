@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -136,7 +137,8 @@ func (c *capture) add(s *stream, n *node) {
 
 // addCall records a launch: its own call, and the one that was given.
 func (c *capture) addCall(s *stream, own, given *ir.Call) error {
-	n := &node{run: func() error { return s.dev.driver.config.Run(own) }}
+	drv := s.dev.driver
+	n := &node{run: drv.holding(func() error { return drv.config.Run(own) }, addresses(given)...)}
 	if c.options.Refresh != nil {
 		if f := c.options.Refresh(given); f != nil {
 			n = &node{call: inDevice(own, given), refresh: f}
@@ -144,6 +146,16 @@ func (c *capture) addCall(s *stream, own, given *ir.Call) error {
 	}
 	c.add(s, n)
 	return nil
+}
+
+// addresses returns where the views of a call are in devices' memory.
+func addresses(c *ir.Call) (list []uint64) {
+	for _, v := range slices.Concat(c.Out, c.In) {
+		if v.Ptr == nil && v.Given() {
+			list = append(list, v.Addr)
+		}
+	}
+	return list
 }
 
 // inDevice returns its own call with the addresses that were given.
@@ -311,7 +323,7 @@ func (r *recording) Launch(s device.StreamID) error {
 	if err := a.driver.capturing.refuse(on, "given recorded work"); err != nil {
 		return err
 	}
-	runs := make([]func() error, len(r.nodes))
+	runs, order := make([]func() error, len(r.nodes)), r.order()
 	for i, n := range r.nodes {
 		runs[i] = n.run
 		if n.refresh == nil {
@@ -327,7 +339,7 @@ func (r *recording) Launch(s device.StreamID) error {
 		if err != nil {
 			return err
 		}
-		runs[i] = func() error { return a.driver.config.Run(call) }
+		runs[i] = a.driver.holding(func() error { return a.driver.config.Run(call) }, addresses(n.call)...)
 	}
 	before, done := r.last, make(chan struct{})
 	r.last = done
@@ -338,13 +350,48 @@ func (r *recording) Launch(s device.StreamID) error {
 		if before != nil {
 			<-before
 		}
-		for _, run := range runs {
-			if err := run(); err != nil {
+		for _, i := range order {
+			if err := runs[i](); err != nil {
 				return fmt.Errorf("%s: %w", replayOp.Name, err)
 			}
 		}
 		return nil
 	})
+}
+
+// order returns the nodes in the order in which they run: that in which they were recorded, or one
+// in which each of those that may come next is taken by chance.
+func (r *recording) order() []int {
+	list := make([]int, 0, len(r.nodes))
+	if !r.dev.driver.config.AnyOrder {
+		for i := range r.nodes {
+			list = append(list, i)
+		}
+		return list
+	}
+	waits, ready := make([]int, len(r.nodes)), []int(nil)
+	next := make([][]int, len(r.nodes))
+	for i, n := range r.nodes {
+		waits[i] = len(n.after)
+		for _, before := range n.after {
+			next[before] = append(next[before], i)
+		}
+		if waits[i] == 0 {
+			ready = append(ready, i)
+		}
+	}
+	for len(ready) > 0 {
+		k := rand.IntN(len(ready))
+		i := ready[k]
+		ready = slices.Delete(ready, k, k+1)
+		list = append(list, i)
+		for _, j := range next[i] {
+			if waits[j]--; waits[j] == 0 {
+				ready = append(ready, j)
+			}
+		}
+	}
+	return list
 }
 
 // Destroy forgets the work. Launches that are under way go on.

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -50,7 +49,7 @@ func (d *Driver) CopyFromHost(dev int, s device.StreamID, dst uint64, src unsafe
 		return err
 	}
 	a.count(func(c *Counters) { c.FromHost.add(n) })
-	return a.enqueue(on, fromHostOp, func() error { return move(to, src, n) })
+	return a.enqueue(on, fromHostOp, d.holding(func() error { return move(to, src, n) }, dst))
 }
 
 // CopyToHost copies n bytes of a device's memory to host memory, in stream
@@ -65,7 +64,7 @@ func (d *Driver) CopyToHost(dev int, s device.StreamID, dst unsafe.Pointer, src 
 		return err
 	}
 	a.count(func(c *Counters) { c.ToHost.add(n) })
-	return a.enqueue(on, toHostOp, func() error { return move(dst, from, n) })
+	return a.enqueue(on, toHostOp, d.holding(func() error { return move(dst, from, n) }, src))
 }
 
 // CopyOnDevice copies n bytes within a device's memory, in stream order.
@@ -83,7 +82,7 @@ func (d *Driver) CopyOnDevice(dev int, s device.StreamID, dst, src uint64, n int
 		return err
 	}
 	a.count(func(c *Counters) { c.OnDevice.add(n) })
-	return a.enqueue(on, onDeviceOp, func() error { return move(to, from, n) })
+	return a.enqueue(on, onDeviceOp, d.holding(func() error { return move(to, from, n) }, dst, src))
 }
 
 // CopyPeer copies n bytes from one device's memory to another's, in the order of
@@ -110,11 +109,7 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 		return err
 	}
 	a.count(func(c *Counters) { c.ToPeer.add(n) })
-	held := [2]*block{a.memory.holding(src), peer.memory.holding(dst)}
-	return a.enqueue(on, toPeerOp, func() error {
-		defer runtime.KeepAlive(held)
-		return move(to, from, n)
-	})
+	return a.enqueue(on, toPeerOp, d.holding(func() error { return move(to, from, n) }, src, dst))
 }
 
 // Zero clears n bytes of device or host memory, in stream order.
@@ -130,8 +125,8 @@ func (d *Driver) Zero(dev int, s device.StreamID, m device.Memory, n int64) erro
 		}
 	}
 	a.count(func(c *Counters) { c.Zeroed.add(n) })
-	return a.enqueue(on, zeroOp, func() error {
+	return a.enqueue(on, zeroOp, d.holding(func() error {
 		clear(unsafe.Slice((*byte)(to), n))
 		return nil
-	})
+	}, m.Addr))
 }

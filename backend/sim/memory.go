@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"sync"
 	"unsafe"
@@ -163,8 +164,29 @@ func (b *block) make() {
 	b.data = make([]uint64, words)
 }
 
-// holding returns the block that addr is in, nil for none. Work of another device holds it:
-// Free waits for the streams of its own device alone.
+// holding returns work that holds the blocks which some addresses are in: their memory is the
+// system's again once they were freed and nothing holds them. Free waits for the streams of its own
+// device alone, and not for what was recorded.
+func (d *Driver) holding(run func() error, addrs ...uint64) func() error {
+	held := d.held(addrs...)
+	return func() error {
+		defer runtime.KeepAlive(held)
+		return run()
+	}
+}
+
+// held returns the blocks that addresses are in, nil where there is none.
+func (d *Driver) held(addrs ...uint64) []*block {
+	list := make([]*block, len(addrs))
+	for i, addr := range addrs {
+		if a := d.owner(addr); a != nil {
+			list[i] = a.memory.holding(addr)
+		}
+	}
+	return list
+}
+
+// holding returns the block that addr is in, nil for none.
 func (m *memory) holding(addr uint64) *block {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"sync/atomic"
 
@@ -50,15 +49,13 @@ func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, v
 	if err != nil {
 		return err
 	}
-	held := peer.memory.holding(addr)
-	return a.enqueue(on, writeWordOp, func() error {
-		defer runtime.KeepAlive(held)
+	return a.enqueue(on, writeWordOp, d.holding(func() error {
 		d.words.mu.Lock()
 		defer d.words.mu.Unlock()
 		word.Store(value)
 		d.words.changed.Broadcast()
 		return nil
-	})
+	}, addr))
 }
 
 // AwaitWord has a stream wait for a word.
@@ -71,9 +68,7 @@ func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32
 	if err != nil {
 		return err
 	}
-	held := a.memory.holding(addr)
-	return a.enqueue(on, awaitWordOp, func() error {
-		defer runtime.KeepAlive(held)
+	return a.enqueue(on, awaitWordOp, d.holding(func() error {
 		d.words.mu.Lock()
 		defer d.words.mu.Unlock()
 		for word.Load() < value {
@@ -83,5 +78,5 @@ func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32
 			d.words.changed.Wait()
 		}
 		return nil
-	})
+	}, addr))
 }

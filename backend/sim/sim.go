@@ -46,6 +46,9 @@ type Config struct {
 	Async bool
 	// Delay is how long a stream waits before each copy and kernel.
 	Delay time.Duration
+	// AnyOrder has recorded work run in any order that is one of its, another one each time, as a
+	// device may whose branches share a queue. Without it the order is that of recording.
+	AnyOrder bool
 	// Run computes a call whose views are in host memory; nil: the reference interpreter
 	// does, which is right to more digits than a device's kernels and a hundred times slower.
 	Run func(c *ir.Call) error

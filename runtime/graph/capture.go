@@ -126,6 +126,36 @@ func (c *Capture) Keep(done func()) {
 	}
 }
 
+// Check returns f's error, and has every replay ask f, once for each key, such as whom the recorded
+// work needs: a replay gives the device nothing where f returns an error, which it returns. Of a nil
+// capture it asks nothing.
+func (c *Capture) Check(key any, f func() error) error {
+	if c == nil || f == nil {
+		return nil
+	}
+	if err := f(); err != nil {
+		return err
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.over || c.work == nil {
+		return nil
+	}
+	if c.work.checks == nil {
+		c.work.checks = map[any]func() error{}
+	}
+	c.work.checks[key] = f
+	return nil
+}
+
+// check returns why the work cannot be replayed.
+func (w *work) check() (err error) {
+	for _, f := range w.checks {
+		err = errors.Join(err, f())
+	}
+	return err
+}
+
 // close ends the capture for those that found it while it was under way, and returns
 // the error of the first call that could not be recorded.
 func (c *Capture) close() error {

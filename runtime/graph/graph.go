@@ -79,6 +79,8 @@ type work struct {
 	pool *memory.Pool
 	keep []func()      // calls that let go what the work reads and writes besides
 	done *stream.Event // behind the latest launch; nil where nothing is kept
+
+	checks map[any]func() error // why a replay cannot be made, by whom the work needs
 }
 
 // An Option is an optional argument of Capture, of the type that all optional arguments
@@ -280,6 +282,9 @@ func (g *Graph) Replay() error {
 			return fmt.Errorf("graph: replay: %w", g.err)
 		}
 		return fmt.Errorf("graph: replay: %w", ErrEmpty)
+	}
+	if err := g.work.check(); err != nil {
+		return fmt.Errorf("graph: replay: %w", err)
 	}
 	if !g.work.tape.Empty() {
 		g.work.tape.Advance()

@@ -406,6 +406,30 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// TestCheck replays work whose needs are asked for, once each, before anything is given.
+func TestCheck(t *testing.T) {
+	b := install(t)
+	x, g := b.block(), graph.New(sim0)
+	b.put(x, 1)
+	gone := errors.New("gone")
+	var why error
+	asked := 0
+	must(t, g.Capture(func() error {
+		for range 2 {
+			must(t, graph.Current(sim0).Check("whom", func() error { asked++; return why }))
+		}
+		must(t, graph.Current(sim0).Check("whom else", nil))
+		return b.call(&addOp, nil, x, x, x)
+	}))
+	must(t, g.Replay())
+	why = gone
+	wantError(t, g.Replay(), gone, "replay: gone")
+	if v := b.get(x); v != 2 || asked != 4 {
+		t.Errorf("%v after one replay that was made, asked %d times", v, asked)
+	}
+	must(t, g.Reset())
+}
+
 // TestCollected drops a graph that was captured.
 func TestCollected(t *testing.T) {
 	b := install(t)

@@ -1,0 +1,84 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+)
+
+// TestCapturedCopiesInAnyOrder replays batches that were captured one behind the other, and waited
+// for later, on devices that do recorded work in any order that is one of its: no rank waits for one
+// that waits for it, and sums are right.
+func TestCapturedCopiesInAnyOrder(t *testing.T) {
+	onSimulated(t)
+	before, err := device.DriverOf(device.KindSim)
+	must(t, err)
+	t.Cleanup(func() { device.Install(before) })
+	device.Install(sim.New(sim.Config{Devices: 3, Async: true, Run: optest.OnCPU, AnyOrder: true}))
+	copying(t, 512)
+	replays := 200
+	if testing.Short() {
+		replays = 40
+	}
+	for _, n := range []int{2, 3} {
+		for _, apart := range []int{1, 2, 3, 7} { // batches that are under way at once
+			t.Run(fmt.Sprintf("%d ranks, %d batches at once", n, apart), func(t *testing.T) {
+				must(t, errors.Join(withOptions(t, accelerators(t, n), func(g *dist.Group) error {
+					return inAnyOrder(t, g, apart, replays)
+				}, dist.CapturedCopies())...))
+			})
+		}
+	}
+}
+
+// inAnyOrder replays seven batches of sums, of one piece up to six. An element is the sum over ranks
+// of what it was, less what makes that the same again.
+func inAnyOrder(t testing.TB, g *dist.Group, apart, replays int) error {
+	on := []tensor.Option{tensor.On(g.Device()), tensor.OfType(tensor.Float32)}
+	var list []T
+	for _, size := range []int{128, 16, 300, 700, 1, 128, 257} {
+		list = append(list, tensor.Full([]int{size}, g.Rank(), on...))
+	}
+	recorded := graph.New(g.Device())
+	defer recorded.Reset()
+	err := recorded.Capture(func() error {
+		var works []*dist.Work
+		for k, x := range list {
+			works = append(works, g.AllReduce(x, dist.Sum))
+			if len(works) < apart && k < len(list)-1 {
+				continue
+			}
+			for i, w := range works {
+				y := list[k+1-len(works)+i]
+				if err := errors.Join(w.Wait(context.Background()), y.DivScalarInPlace(float64(g.Size())), y.AddScalarInPlace(1)); err != nil {
+					return err
+				}
+			}
+			works = nil
+		}
+		return nil
+	})
+	err = errors.Join(err, g.Barrier().Synchronize(context.Background()))
+	for range replays {
+		err = errors.Join(err, recorded.Replay())
+	}
+	for k, x := range list {
+		got, e := tensor.Data[float32](x)
+		err = errors.Join(err, e)
+		for _, v := range got {
+			if want := float32(g.Size()-1)/2 + float32(replays); v != want {
+				t.Errorf("rank %d, batch %d has %v, want %v", g.Rank(), k, v, want)
+				break
+			}
+		}
+	}
+	return err
+}
