@@ -37,10 +37,10 @@ func (d *Driver) FuseProduct(dev int, p *fusion.Product) (ir.Code, error) {
 	return fused.Product(p)
 }
 
-// TakesProduct reports whether something follows a product of matrices, whose sums of a
-// factor are no quicker with it, and which is of floats of 32 bits or more.
+// TakesProduct reports whether something follows a convolution, or a product of matrices, whose
+// sums of a factor are no quicker with it, and which is of floats of 32 bits or more.
 func (d *Driver) TakesProduct(dev int, p *fusion.Product, c *ir.Call) bool {
-	return p.After != nil && p.Of.Op.Tags&ir.TagProduct != 0 && p.Of.DType == p.Of.Compute
+	return fused.TakesConvolution(p, c) || p.After != nil && p.Of.Op.Tags&ir.TagProduct != 0 && p.Of.DType == p.Of.Compute
 }
 
 // FuseFold returns the function of a fold.

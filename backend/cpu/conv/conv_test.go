@@ -413,8 +413,14 @@ func testProduct[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *
 		got, at := panel[T](rows, pitch)
 		want, _ := panel[T](rows, pitch)
 		portions := 1 + rng.IntN(plane.Pieces())
+		done := make([]T, len(got)) // elements as they are when they are said to be finished
+		copy(done, got)
 		for _, i := range rng.Perm(portions) {
-			p.Run(at, unsafe.Pointer(&w[0]), l.data, i, portions)
+			p.Run(at, unsafe.Pointer(&w[0]), l.data, i, portions, func(r0, r1, w0, w1 int) {
+				for r := r0; r < r1; r++ {
+					copy(done[guard+r*pitch+w0:guard+r*pitch+w1], got[guard+r*pitch+w0:])
+				}
+			})
 		}
 		for r := range rows {
 			for j := range n {
@@ -426,6 +432,7 @@ func testProduct[T conv.Float](t *testing.T, l *laid[T], level simd.Level, rng *
 			}
 		}
 		diff(t, fmt.Sprintf("%d rows, %d apart, %d at once", rows, pitch, p.Band), want, got)
+		diff(t, fmt.Sprintf("%d rows, %d apart, %d at once, when they are done", rows, pitch, p.Band), want, done)
 	}
 }
 

@@ -104,8 +104,9 @@ func (p *Product[T]) pitch() int { return max(p.Pitch, p.Plane.windows) * p.Plan
 
 // Run sets portion i, of so many, of out, [Rows, Pitch], to the product of weight,
 // [Rows, Terms], with the windows over the frames at data. Every sum is over terms in
-// their order.
-func (p *Product[T]) Run(out, weight, data unsafe.Pointer, i, portions int) {
+// their order. Done is called once for each block of rows [r0, r1) and windows [w0, w1) when
+// it is finished and may still be in a cache.
+func (p *Product[T]) Run(out, weight, data unsafe.Pointer, i, portions int, done func(r0, r1, w0, w1 int)) {
 	stride, pitch := len(p.Terms)*p.Plane.elem, p.pitch()
 	n, f := len(p.Plane.pieces)/2, p.vectors
 	if p.Plane.vectors == nil {
@@ -118,11 +119,31 @@ func (p *Product[T]) Run(out, weight, data unsafe.Pointer, i, portions int) {
 		band = max(1, p.Band*n/len(p.Plane.starts)/wholeBlocks) * wholeBlocks
 	}
 	for ; first < end; first += band {
-		for g := range groups {
+		w0, w1 := p.window(first), p.window(min(first+band, end))
+		for g, from := 0, 0; g < groups; g++ {
 			lo, hi := g*p.Rows/groups, (g+1)*p.Rows/groups
 			f(unsafe.Add(out, lo*pitch), data, unsafe.Add(weight, lo*stride), hi-lo, first, min(first+band, end))
+			if hi == p.Rows || (hi-from)*(w1-w0) >= doneElements {
+				done(from, hi, w0, w1)
+				from = hi
+			}
 		}
 	}
+}
+
+// doneElements is how many elements of the result are finished at once, about.
+const doneElements = 16 << 10
+
+// window returns the first window of a vector, or without vectors of a row; that behind the
+// last one's is there too.
+func (p *Product[T]) window(i int) int {
+	switch {
+	case p.Plane.vectors == nil:
+		return i * p.Plane.width
+	case 2*i < len(p.Plane.pieces):
+		return p.Plane.pieces[2*i+1] / p.Plane.elem
+	}
+	return p.Plane.windows
 }
 
 // vectors computes the vectors [first, last) of some rows.

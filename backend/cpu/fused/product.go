@@ -14,15 +14,19 @@ import (
 	"github.com/sinter-go/sinter/ir/fusion"
 )
 
-// Product returns the function of a product and what follows it: the region runs over each
-// block of the product as soon as that is finished, while it is in a cache.
+// Product returns the function of a product or a convolution and what follows it: the region
+// runs over each block of the product as soon as that is finished, while it is in a cache.
 func Product(p *fusion.Product) (ir.Code, error) {
 	code, err := Code(p.After)
 	if err != nil {
 		return ir.Code{}, err
 	}
 	p.After.Op.Code = []ir.Code{code}
-	b := &blocks{of: p, factors: len(p.Of.In)}
+	b := &blocks{of: p, factors: len(p.Of.In), axes: 2}
+	if p.Of.Op.Tags&ir.TagConvolution != 0 {
+		b.axes = 3 // images, channels, windows
+		return ir.Code{For: vector.Kind, Of: ir.KernelFunc((&convolutions{b}).run)}, nil
+	}
 	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(b.run)}, nil
 }
 
@@ -30,6 +34,7 @@ func Product(p *fusion.Product) (ir.Code, error) {
 type blocks struct {
 	of      *fusion.Product
 	factors int // operands of the product
+	axes    int // of a block
 	calls   sync.Pool
 }
 
@@ -75,23 +80,28 @@ func (b *blocks) place(c *ir.Call, after int) (ir.View, *scratch.Block) {
 			return c.Out[0], nil
 		}
 	}
-	block := scratch.Get(c.Space[0] * c.Space[1] * dtype.Size())
-	return ir.View{Ptr: block.Ptr(), DType: dtype, Shape: c.Space, Strides: []int{c.Space[1], 1}}, block
+	block := scratch.Get(ir.NumElements(c.Space) * dtype.Size())
+	return ir.View{Ptr: block.Ptr(), DType: dtype, Shape: c.Space, Strides: ir.ContiguousStrides(c.Space)}, block
 }
 
 // block runs the region over a block of the product.
 func (b *blocks) block(c *ir.Call, raw *ir.View, i0, i1, j0, j1 int) error {
+	return b.region(c, raw, []int{i1 - i0, j1 - j0}, func(to, from *ir.View) {
+		copy(to.Strides, from.Strides)
+		to.Ptr = unsafe.Add(from.Ptr, (i0*from.Strides[0]+j0*from.Strides[1])*to.DType.Size())
+	})
+}
+
+// region runs the region over a block of the shape size. Part sets the strides and the pointer of
+// a view to those of the block in another.
+func (b *blocks) region(c *ir.Call, raw *ir.View, size []int, part func(to, from *ir.View)) error {
 	own, _ := b.calls.Get().(*ir.Call)
 	if own == nil {
 		own = b.newCall()
 	}
-	own.Space[0], own.Space[1] = i1-i0, j1-j0
+	copy(own.Space, size)
 	n := len(b.of.After.Op.Attrs)
 	own.Scalars, own.Attrs = c.Scalars[:n], c.Attrs[:n]
-	part := func(to, from *ir.View) {
-		copy(to.Strides, from.Strides)
-		to.Ptr = unsafe.Add(from.Ptr, (i0*from.Strides[0]+j0*from.Strides[1])*to.DType.Size())
-	}
 	for i := range own.Out {
 		part(&own.Out[i], &c.Out[i])
 	}
@@ -116,10 +126,10 @@ func (b *blocks) block(c *ir.Call, raw *ir.View, i0, i1, j0, j1 int) error {
 
 // newCall returns a call of the region without memory.
 func (b *blocks) newCall() *ir.Call {
-	c := &ir.Call{Kernel: b.of.After.Kernel, Space: make([]int, 2)}
+	c := &ir.Call{Kernel: b.of.After.Kernel, Space: make([]int, b.axes)}
 	views := func(ports []ir.Port) (list []ir.View) {
 		for _, p := range ports {
-			list = append(list, ir.View{DType: p.DType, Shape: c.Space, Strides: make([]int, 2)})
+			list = append(list, ir.View{DType: p.DType, Shape: c.Space, Strides: make([]int, b.axes)})
 		}
 		return list
 	}

@@ -1,7 +1,6 @@
 package opaque
 
 import (
-	"fmt"
 	"runtime"
 	"slices"
 	"unsafe"
@@ -31,6 +30,7 @@ type convolution struct {
 
 	kept   *ir.Kept       // beside the weight, or nil
 	weight unsafe.Pointer // that it is kept of
+	then   func(Block)    // nil where nothing follows
 }
 
 // newConvolution reads the geometry: shapes of x, weight and result, and
@@ -212,8 +212,7 @@ var convolutions = table[convFunc]{ir.Float32: padded[float32], ir.Float64: padd
 // weight [out, channels/groups, kernel...]. Attributes: stride, padding, dilation
 // and groups.
 func Convolution(c *ir.Call) error {
-	c = lean(c, 0)
-	return convolve(c, &convolutions, keeping(c))
+	return ConvolutionThen(c, nil)
 }
 
 // keeping returns the geometry of a convolution whose weight may be kept in other forms.
@@ -233,47 +232,12 @@ func (v *convolution) keptOf(weight unsafe.Pointer) *ir.Kept {
 
 // ConvolutionBias is Convolution with a third operand, of one axis, that is added to each
 // channel before the result is rounded.
-func ConvolutionBias(c *ir.Call) error {
-	c = lean(c, 0)
-	out, bias := c.Out[0], c.In[2]
-	if len(bias.Shape) != 1 || bias.Shape[0] != out.Shape[1] {
-		return fmt.Errorf("bias %v must have one axis, as long as the second of the result %v", bias.Shape, out.Shape)
-	}
-	add, err := channelAdders.of(c.Compute)
-	if err != nil || out.NumElements() == 0 {
-		return err
-	}
-	v := keeping(c)
-	d := tile.TargetOf(out, c.Compute)
-	f, err := convolutions.of(c.Compute)
-	if err != nil {
-		return err
-	}
-	f(v, c.In[0], c.In[1], d)
-	add(d, tile.Dense(bias, c.Compute), v.outSize)
-	tile.Finish(out, d)
-	return nil
-}
-
-var channelAdders = table[func(out, bias ir.View, size int)]{ir.Float32: addChannels[float32], ir.Float64: addChannels[float64]}
-
-// addChannels adds an element of bias to each of the channels in out, of so many
-// elements.
-func addChannels[T float](out, bias ir.View, size int) {
-	to, from := tile.Elements[T](out), tile.Elements[T](bias)
-	pool.For(len(to)/size, max(1, moveWork/size), func(lo, hi int) {
-		for ; lo < hi; lo++ {
-			b := from[lo%len(from)]
-			for i := range to[lo*size : (lo+1)*size] {
-				to[lo*size+i] += b
-			}
-		}
-	})
-}
+func ConvolutionBias(c *ir.Call) error { return ConvolutionThen(c, nil) }
 
 func forward[T float](v *convolution, x, weight, out ir.View) {
 	if v.terms() == 0 {
 		clear(tile.Elements[T](out))
+		v.finish(v.whole())
 		return
 	}
 	if v.few() {
@@ -290,7 +254,7 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 	}
 	w := tile.Dense(weight, out.DType)
 	if v.plain(out.DType) {
-		s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out}
+		s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out, then: v.then}
 		correlateRows[T](&s, tile.Dense(x, out.DType).Ptr, v.images, out.Ptr)
 		return
 	}
@@ -307,10 +271,11 @@ func correlateFrames[T float](v *convolution, x ir.View, weight unsafe.Pointer, 
 	g := geometryOf(v, dtype)
 	l := newLayout(g.frame, x, dtype, v.room(runtime.GOMAXPROCS(0), dtype))
 	s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: weight, terms: g.terms, windows: v.out, pitch: pitch}
-	s.kernel, s.repeat, s.geometry, s.kept = g.kernel, 1, g, v.keptOf(weight)
+	s.kernel, s.repeat, s.geometry, s.kept, s.then = g.kernel, 1, g, v.keptOf(weight), v.then
 	correlate := newCorrelator[T](&s, l)
 	defer correlate.end()
 	l.each(func(data unsafe.Pointer, first, images int) {
+		s.first = first
 		correlate.run(data, images, unsafe.Add(out, first*v.groups*v.outs*pitch*dtype.Size()))
 	})
 }
@@ -345,6 +310,8 @@ type correlation struct {
 	pitch        int            // elements of out from a row to the next; 0: those of the windows
 	geometry     *geometry      // which keeps how it is cut into tiles; nil where nothing does
 	kept         *ir.Kept       // beside the weight; nil where nothing is
+	then         func(Block)    // called for each finished block; may be nil
+	first        int            // which image the first one is to it
 }
 
 const (
@@ -354,6 +321,10 @@ const (
 	chunkWindows = 256
 	chunkBytes   = 256 * 1024
 	mostWindows  = 1024
+	// thenBytes is how many bytes of the result a product has about where something follows it,
+	// so that these stay in the second cache. It has fewer rows then: long pieces of rows are
+	// read faster from memory than many short ones.
+	thenBytes = 256 * 1024
 	// fewRows is how many rows a product has at least where there are more of them.
 	fewRows = 64
 )
@@ -386,7 +357,14 @@ func (m *multiplication[T]) cut(units int) {
 	m.across, m.down = (m.size+chunk-1)/chunk, 1
 	whole := m.product(0, 0, m.rows, 0, min(m.size, chunk))
 	m.stretch = whole.BestStretch() // whatever processors there are
-	procs := runtime.GOMAXPROCS(0)
+	m.spread(units, runtime.GOMAXPROCS(0))
+	if m.then != nil {
+		m.down = max(m.down, min((m.rows*m.size*size/m.across+thenBytes-1)/thenBytes, m.rows/fewRows))
+	}
+}
+
+// spread makes as many pieces of so many images and groups as so many processors need.
+func (m *multiplication[T]) spread(units, procs int) {
 	if procs == 1 {
 		return
 	}
@@ -419,8 +397,10 @@ func (m *multiplication[T]) run(from, to int) {
 	for ; from < to; from++ {
 		r := from % m.down
 		lo, hi := portion(m.size, panel, m.across, from/m.down%m.across)
-		p := m.product(from/(m.across*m.down), r*m.rows/m.down, (r+1)*m.rows/m.down, lo, hi)
+		unit, first, last := from/(m.across*m.down), r*m.rows/m.down, (r+1)*m.rows/m.down
+		p := m.product(unit, first, last, lo, hi)
 		p.Run()
+		m.finish(unit, first, last, lo, hi)
 	}
 }
 
@@ -480,10 +460,18 @@ func (s *sparse[T]) run(data unsafe.Pointer, images int, out unsafe.Pointer) {
 		parts = min(s.product.Plane.Pieces(), (4*procs+images*s.groups-1)/(images*s.groups))
 	}
 	pool.For(images*s.groups*parts, max(1, mulWork/max(1, s.rows*s.depth*n/parts)), func(from, to int) {
+		var g gathered
+		defer g.flush(s.correlation)
 		for ; from < to; from++ {
 			u := from / parts
 			weight := unsafe.Add(s.weight, u%s.groups*s.rows*s.depth*size)
-			s.product.Run(unsafe.Add(out, u*s.rows*max(n, s.pitch)*size), weight, unsafe.Add(data, u*group), from%parts, parts)
+			s.product.Run(unsafe.Add(out, u*s.rows*max(n, s.pitch)*size), weight, unsafe.Add(data, u*group), from%parts, parts, func(r0, r1, w0, w1 int) {
+				if r1-r0 < s.rows || w1-w0 < n {
+					s.finish(u, r0, r1, w0, w1)
+				} else {
+					g.add(s.correlation, u, n)
+				}
+			})
 		}
 	})
 }

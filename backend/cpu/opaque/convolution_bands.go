@@ -50,7 +50,7 @@ func (v *convolution) band(x ir.View, u, first, end int) (*convolution, ir.View)
 	to := (end-1)*v.stride[0] - v.padding[0] + (v.kernel[0]-1)*v.dilation[0] + 1
 	lo := min(max(from, 0), v.in[0]-1)
 	hi := max(min(to, v.in[0]), lo+1)
-	b.images = 1
+	b.images, b.then = 1, shifted(v.then, u, first*ir.NumElements(v.out[1:]))
 	b.in, b.out, b.padding = slices.Clone(v.in), slices.Clone(v.out), slices.Clone(v.padding)
 	b.in[0], b.out[0], b.padding[0] = hi-lo, end-first, lo-from
 	b.inSize, b.outSize = ir.NumElements(b.in), ir.NumElements(b.out)

@@ -24,8 +24,12 @@ func padded[T float](v *convolution, x, weight, out ir.View) {
 	w := tile.Dense(weight, out.DType)
 	direct := !v.touches() || w.NumElements() <= out.NumElements()
 	if !direct {
-		forward[T](v, x, w, out)
-		direct = exceptional(tile.Elements[T](out))
+		alone := *v // what follows may write over the result, which is looked at first
+		alone.then = nil
+		forward[T](&alone, x, w, out)
+		if direct = exceptional(tile.Elements[T](out)); !direct {
+			v.finish(v.whole())
+		}
 	}
 	switch {
 	case direct && v.exceptional(w, func() any { return exceptional(tile.Elements[T](w)) }):

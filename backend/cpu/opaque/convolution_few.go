@@ -77,6 +77,7 @@ func convolveNarrow[T float](v *convolution, x ir.View, weight unsafe.Pointer, o
 				into, from := unsafe.Pointer(&to[(first+i)*v.outs*v.outSize]), unsafe.Pointer(&sums[i*v.outSize*v.outs])
 				turn(simd.Active(), size, into, from, v.outSize*size, v.outs*size, v.outSize, v.outs)
 			}
+			v.finish(Block{first, images, 0, v.outs, 0, v.outSize})
 		}
 	})
 }
@@ -106,6 +107,7 @@ func convolveFew[T float](v *convolution, x ir.View, weight unsafe.Pointer, out 
 			p.Run()
 		}
 	}
+	v.finish(v.whole())
 }
 
 // fillWindow sets a window of all channels, each of so many places, to the elements of the

@@ -374,6 +374,7 @@ func (t *tiling[T]) store(sums unsafe.Pointer, group, block, lo, hi int) {
 		pitch := max(t.size, t.pitch)
 		to := unsafe.Add(t.out, (((u*t.groups+group)*t.rows+first)*pitch+w)*size)
 		turn(t.level, size, to, unsafe.Add(sums, (at-lo)*t.lanes*size), pitch*size, t.lanes*size, n, min(t.lanes, t.rows-first))
+		t.finish(u*t.groups+group, first, min(first+t.lanes, t.rows), w, w+n)
 		at += n
 	}
 }
