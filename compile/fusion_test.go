@@ -170,7 +170,7 @@ func testFusedElements(t *testing.T, dev device.Device) {
 			x[0] = draw(shape[1], shape[0]).Transpose(0, 1)
 		}
 		f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
-			return elements(rand.New(rand.NewPCG(uint64(seed), 5)), x...)
+			return elements(rand.New(rand.NewPCG(*firstSeed+uint64(seed), 5)), x...)
 		}
 		fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
 		got, err := fused.Call(x...)

@@ -1,6 +1,7 @@
 package compile_test
 
 import (
+	"flag"
 	"os"
 	"testing"
 
@@ -18,6 +19,9 @@ import (
 // images whose channels are last. They compute by the CPU's kernels: tests compare a device
 // with itself.
 var simulated = sim.New(sim.Config{Devices: 2, Memory: 1 << 34, Async: true, ChannelsLast: true, Run: optest.OnCPU})
+
+// firstSeed moves the seeds of all random programs, so that runs have others.
+var firstSeed = flag.Uint64("seed", 0, "added to the seeds of random programs")
 
 func TestMain(m *testing.M) {
 	device.Install(simulated)

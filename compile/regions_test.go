@@ -16,7 +16,7 @@ import (
 func TestRegionsInOrder(t *testing.T) {
 	for seed := range uint64(60) {
 		f := func(x ...tensor.Tensor) (tensor.Tensor, error) {
-			r := rand.New(rand.NewPCG(seed, 17))
+			r := rand.New(rand.NewPCG(*firstSeed+seed, 17))
 			list := []tensor.Tensor{x[0].Tanh(), x[0].Sigmoid()}
 			at := func() tensor.Tensor { return list[max(0, len(list)-1-r.IntN(12))] }
 			for range 40 {

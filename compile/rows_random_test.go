@@ -80,7 +80,7 @@ func testRandomRows(t *testing.T, dev device.Device) {
 		}
 		of := tensor.OfType(dtypes[int(seed)/7%len(dtypes)])
 		x := []tensor.Tensor{tensor.Randn([]int{18, n}, of), tensor.Randn([]int{n}, of), tensor.Randn([]int{18, 1}, of)}
-		f := randomRows(seed)
+		f := randomRows(*firstSeed + seed)
 		t.Run(fmt.Sprint(seed, " of ", n), func(t *testing.T) {
 			fused, apart := compile.Func(f), compile.Func(f, compile.Unfused())
 			defer fused.Close()

@@ -35,7 +35,7 @@ func TestWithout(t *testing.T) {
 	closed := filepath.Join(t.TempDir(), "closed")
 	must(t, os.Mkdir(closed, 0o500))
 	sums := func(env ...string) string {
-		c := exec.Command(self, "-test.run=^TestSums$", "-test.v", "-test.short")
+		c := exec.Command(self, "-test.run=^TestSums$", "-test.v", "-test.short", fmt.Sprint("-seed=", *firstSeed))
 		c.Env = append(os.Environ(), append(env, sumsFor+"=1")...)
 		out, err := c.CombinedOutput()
 		if err != nil {
@@ -102,7 +102,7 @@ func TestSums(t *testing.T) {
 			for seed := range 24 {
 				shape := [][]int{{7, 33}, {64, 130}, {40, 1024}}[seed%3]
 				add(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
-					return elements(rand.New(rand.NewPCG(uint64(seed), 6)), x...)
+					return elements(rand.New(rand.NewPCG(*firstSeed+uint64(seed), 6)), x...)
 				}, tensor.Randn(shape), tensor.Randn(shape[1:]), tensor.Randn([]int{shape[0], 1}))
 			}
 			for _, c := range rowwise {

@@ -116,7 +116,7 @@ func TestCompiled(t *testing.T) {
 	t.Cleanup(func() { device.Install(old) })
 	const chosen = "^(compiled|eager|recording|host time of a captured|peak memory|ResNet-50 inference)"
 	r, _ := measureAll(t, settings{device: "cuda", rows: chosen, torch: "off", quick: true})
-	if rows := check(t, r); len(rows) != 25 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
+	if rows := check(t, r); len(rows) != 27 || rows["compiled ResNet-50, batch 64, SGD, TF32"].Unit != "images/s" {
 		t.Errorf("%d rows", len(rows))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/examples/compile/models"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/memory"
@@ -23,8 +24,9 @@ type training struct {
 	network   func() nn.Module
 	optimizer func([]*nn.Parameter) (optim.Optimizer, error)
 	in        []operand
-	torch     string  // with %s for how
-	peak      float64 // the most of eager code's memory that a program may need
+	torch     string       // with %s for how
+	dtype     tensor.DType // of parameters and of the first argument; float32 where it is not given
+	peak      float64      // the most of eager code's memory that a program may need
 }
 
 func labels(n, classes int) operand {
@@ -32,19 +34,21 @@ func labels(n, classes int) operand {
 }
 
 // trainings are the networks of compiled rows; small ones where nothing is judged.
-func (w *workload) trainings() (mlp, digits, resnet, block training) {
-	mlp = training{"MLP 784-1024-1024-10", newPerceptron, newSGD, []operand{f32(128, 784), labels(128, 10)}, "mlp(torch.optim.SGD, 0.01, how='%s')", 1}
-	digits = training{"digits example, batch 64", newDigits, newAdam, []operand{f32(64, 1, 8, 8), labels(64, 10)}, "digits(how='%s')", 0.9}
+func (w *workload) trainings() (mlp, digits, resnet, halved, block training) {
+	mlp = training{"MLP 784-1024-1024-10", newPerceptron, newSGD, []operand{f32(128, 784), labels(128, 10)}, "mlp(torch.optim.SGD, 0.01, how='%s')", 0, 1}
+	digits = training{"digits example, batch 64", newDigits, newAdam, []operand{f32(64, 1, 8, 8), labels(64, 10)}, "digits(how='%s')", 0, 0.9}
 	resnet = training{"ResNet-50, batch 64", func() nn.Module { return models.NewResNet(1000, 64, 3, 4, 6, 3) }, newSGD,
-		[]operand{f32(64, 3, 224, 224), labels(64, 1000)}, "resnet50(how='%s')", 0.9}
-	block = training{"transformer block", newBlockClassifier(1024, 16), newSGD, []operand{f32(16, 256, 1024), labels(16, 1024)}, "", 0.85}
+		[]operand{f32(64, 3, 224, 224), labels(64, 1000)}, "resnet50(how='%s')", 0, 0.9}
+	block = training{"transformer block", newBlockClassifier(1024, 16), newSGD, []operand{f32(16, 256, 1024), labels(16, 1024)}, "", 0, 0.85}
 	if !w.judged {
 		mlp.network, mlp.in = func() nn.Module { return models.Perceptron(8, 16, 10) }, []operand{f32(4, 8), labels(4, 10)}
 		digits.in = []operand{f32(2, 1, 8, 8), labels(2, 10)}
 		resnet.network, resnet.in = func() nn.Module { return models.NewResNet(10, 4, 1, 1) }, []operand{f32(2, 3, 32, 32), labels(2, 10)}
 		block.network, block.in = newBlockClassifier(16, 2), []operand{f32(2, 4, 16), labels(2, 16)}
 	}
-	return mlp, digits, resnet, block
+	halved = resnet
+	halved.dtype, halved.torch = tensor.BFloat16, "resnet50(torch.bfloat16, how='%s')"
+	return mlp, digits, resnet, halved, block
 }
 
 // A blockClassifier is a transformer block whose mean vector has the scores of the classes.
@@ -60,14 +64,14 @@ func newBlockClassifier(width, heads int) func() nn.Module {
 // compiledRows are steps of training as programs, beside PyTorch's in a CUDA graph and, under
 // the same names, without one.
 func (w *workload) compiledRows() []row {
-	mlp, digits, resnet, block := w.trainings()
+	mlp, digits, resnet, halved, block := w.trainings()
 	var rows []row
 	step := func(t training, name string, tf32 bool, targets ...target) {
 		for _, how := range []string{"graph", "eager"} {
 			r := row{name: "compiled " + name, tf32: tf32, in: t.in, ours: t.compiled(), torch: "step(a, b)", setup: "step = " + t.how(how),
 				clock: wallTime, unit: microseconds, targets: targets}
 			if how == "eager" {
-				r.name, r.ours, r.targets = "eager "+name, trainer(t.network, t.optimizer), nil
+				r.name, r.ours, r.targets = "eager "+name, t.eager(), nil
 			}
 			if t.name == resnet.name {
 				r.unit, r.work = images, float64(t.in[0].Shape[0])
@@ -79,6 +83,7 @@ func (w *workload) compiledRows() []row {
 	step(mlp, mlp.name+", SGD, TF32", true, atMost(1, byPyTorch), atMost(95, absolute))
 	step(digits, digits.name, false, atMost(1, byPyTorch))
 	step(resnet, resnet.name+", SGD, TF32", true, atLeast(1, byPyTorch), atLeast(1988, absolute))
+	step(halved, halved.name+", SGD, bfloat16", false, atLeast(1, byPyTorch))
 	for n := range 4 {
 		for _, t := range []training{mlp, resnet} {
 			rows = append(rows, row{name: fmt.Sprintf("%s, TF32, on %d streams", t.name, n+1), in: t.in, ours: t.compiled(compile.Streams(n + 1)),
@@ -110,10 +115,32 @@ func (t training) start(o *ourSide) (func(x ...T) (T, error), []any, error) {
 	if err := nn.To(model, o.dev); err != nil {
 		return nil, nil, err
 	}
+	if t.dtype != ir.Invalid {
+		if err := nn.ToType(model, t.dtype); err != nil {
+			return nil, nil, err
+		}
+	}
 	opt, err := t.optimizer(nn.Parameters(model))
 	return func(x ...T) (T, error) {
-		return optim.Minimize(opt, func() T { return model.Forward(x[0]).CrossEntropy(x[1]) })
+		return optim.Minimize(opt, func() T {
+			images := x[0]
+			if t.dtype != ir.Invalid {
+				images = images.ToType(t.dtype)
+			}
+			return model.Forward(images).CrossEntropy(x[1])
+		})
 	}, []any{model, opt}, err
+}
+
+// eager makes eager steps.
+func (t training) eager() maker {
+	return func(o *ourSide) (call, error) {
+		step, _, err := t.start(o)
+		return func(x []T) error {
+			_, err := step(x...)
+			return err
+		}, err
+	}
 }
 
 // compiled makes steps by a program.

@@ -50,18 +50,5 @@ func newDigits() nn.Module {
 
 // trainer makes steps of a classifier on images and labels.
 func trainer(network func() nn.Module, optimizer func([]*nn.Parameter) (optim.Optimizer, error)) maker {
-	return func(o *ourSide) (call, error) {
-		model := network()
-		if err := nn.To(model, o.dev); err != nil {
-			return nil, err
-		}
-		opt, err := optimizer(nn.Parameters(model))
-		if err != nil {
-			return nil, err
-		}
-		return func(x []T) error {
-			_, err := optim.Minimize(opt, func() T { return model.Forward(x[0]).CrossEntropy(x[1]) })
-			return err
-		}, nil
-	}
+	return training{network: network, optimizer: optimizer}.eager()
 }
