@@ -372,10 +372,13 @@ func (m *multiplication[T]) spread(units, procs int) {
 	if units*m.across < 3*procs {
 		m.across = max(m.across, min((3*procs+units-1)/units, panels))
 	}
-	if units*m.across < 8*procs && units%procs != 0 { // as much for all
-		m.across = max(m.across, min((m.across+procs-1)/procs*procs, panels))
+	if units*m.across < 8*procs && units%procs != 0 {
+		m.across = evenly(m.across, panels, procs)
 	}
-	m.down = max(1, min(2*procs/(units*m.across), m.rows/fewRows))
+	pieces := units * m.across
+	if m.down = max(1, min(2*procs/pieces, m.rows/fewRows)); pieces*m.down < 8*procs && pieces%procs != 0 {
+		m.down = evenly(m.down, max(m.down, min(procs, 2*m.rows/fewRows)), procs)
+	}
 }
 
 // product returns that of rows [first, last) with windows [lo, hi) of an image's group.

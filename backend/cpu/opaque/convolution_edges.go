@@ -22,7 +22,7 @@ func padded[T float](v *convolution, x, weight, out ir.View) {
 		return
 	}
 	w := tile.Dense(weight, out.DType)
-	direct := !v.touches() || w.NumElements() <= out.NumElements()
+	direct := !v.touches() || w.NumElements() <= out.NumElements() || v.keptOf(w.Ptr) != nil
 	if !direct {
 		alone := *v // what follows may write over the result, which is looked at first
 		alone.then = nil

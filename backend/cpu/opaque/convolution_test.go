@@ -193,3 +193,21 @@ func TestConvolutionSpares(t *testing.T) {
 		}
 	}
 }
+
+// TestEvenly: processors have as many pieces of a small image as one another, where it has them.
+func TestEvenly(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	for _, c := range []struct{ n, most, procs, want int }{
+		{1, 1, 2, 1}, {1, 2, 2, 2}, {3, 4, 2, 4}, {3, 3, 2, 2}, {5, 5, 2, 4}, {6, 9, 2, 6}, {7, 3, 4, 7}, {9, 7, 4, 4}, {0, 0, 2, 0},
+	} {
+		if got := evenly(c.n, c.most, c.procs); got != c.want {
+			t.Errorf("%d of at most %d pieces for %d processors become %d, want %d", c.n, c.most, c.procs, got, c.want)
+		}
+	}
+	for _, c := range []struct{ rows, depth, windows int }{{192, 384, 169}, {96, 384, 169}, {96, 192, 676}, {384, 768, 169}} {
+		m := multiplication[float32]{correlation: &correlation{rows: c.rows, groups: 1, depth: c.depth}, size: c.windows}
+		if m.cut(1); m.across*m.down%2 != 0 {
+			t.Errorf("%d rows of %d terms with %d windows: %d by %d pieces for two processors", c.rows, c.depth, c.windows, m.down, m.across)
+		}
+	}
+}

@@ -164,10 +164,30 @@ func (t *tiling[T]) end() {
 // cut returns into how many stretches so many images are cut.
 func (t *tiling[T]) cut(images int) int {
 	n, tasks := (images*t.size+stretchWindows-1)/stretchWindows, t.groups*t.blocks
+	most := images * len(t.cuttings[1].Groups)
 	if procs := runtime.GOMAXPROCS(0); procs > 1 {
-		n = max(n, (4*procs+tasks-1)/tasks)
+		n = max(n, (tasksEach*procs+tasks-1)/tasks)
+		if n*tasks < 2*tasksEach*procs && tasks%procs != 0 {
+			n = evenly(n, most, procs)
+		}
 	}
-	return min(n, images*len(t.cuttings[1].Groups))
+	return min(n, most)
+}
+
+// tasksEach is into how many tasks for each processor images are cut at least: one of them is
+// what others wait for at the end.
+const tasksEach = 8
+
+// evenly returns a multiple of procs that is not below n, or else the next one below, or n
+// where these are more than most or none. So all processors have as much to do.
+func evenly(n, most, procs int) int {
+	if up := (n + procs - 1) / procs * procs; up <= most {
+		return up
+	}
+	if down := min(n, most) / procs * procs; down > 0 {
+		return down
+	}
+	return n
 }
 
 // pack copies the weights of terms [p0, p1) for a block of rows of a group: those of a
@@ -225,7 +245,7 @@ func (t *tiling[T]) run(data unsafe.Pointer, images int, out unsafe.Pointer) {
 	windows := images * t.size / t.stretches
 	t.near = max(1, min(t.blocks, mostSums/max(1, windows*t.lanes*int(unsafe.Sizeof(T(0))))))
 	if procs := runtime.GOMAXPROCS(0); procs > 1 {
-		t.near = max(1, min(t.near, t.stretches*t.groups*t.blocks/(4*procs)))
+		t.near = max(1, min(t.near, t.stretches*t.groups*t.blocks/(tasksEach*procs)))
 	}
 	tasks := t.stretches * t.groups * ((t.blocks + t.near - 1) / t.near)
 	pool.For(tasks, max(1, mulWork/max(1, t.depth*t.lanes*t.near*windows)), t.tasks)
