@@ -92,7 +92,7 @@ func Resample[M, C, R ~uint8](o Resampling, x *core.Tensor, dim, size int, mode 
 		n: shape[axis], size: size, mode: int(mode), coordinates: int(coordinates), rounding: int(rounding), scale: scale, a: a,
 		antialias: antialias, excluded: excludeOutside, start: start, end: end, extrapolation: extrapolation,
 	}
-	return p.along(o, "resample", x, axis)
+	return p.along(o, "resample", x, axis, &axisTaps{})
 }
 
 // Interpolate returns x [n, channels, spatial...] with other extents of the spatial axes,
@@ -112,10 +112,10 @@ func Interpolate[M ~uint8](o Resampling, x *core.Tensor, size []int, mode M, cor
 	if mode <= nearestExact && !antialias && wholeFactors(shape[2:], size) {
 		return o.repeated(x, size)
 	}
-	out := x
+	out, taps := x, axisTaps{}
 	for i := len(size) - 1; i >= 0; i-- {
 		if n := shape[2+i]; n != size[i] {
-			out = pytorch(n, size[i], int(mode), corners, antialias).along(o, "interpolate", out, 2+i)
+			out = pytorch(n, size[i], int(mode), corners, antialias).along(o, "interpolate", out, 2+i, &taps)
 		}
 	}
 	if out == x {
@@ -169,8 +169,16 @@ func pytorch(n, size, mode int, corners, antialias bool) axisPlan {
 	return p
 }
 
-// along resamples axis of x. What each element is made of is computed where x lies.
-func (p axisPlan) along(o Resampling, name string, x *core.Tensor, axis int) *core.Tensor {
+// axisTaps are what the elements of an axis that was resampled are made of: another axis of
+// the same plan takes them as they are.
+type axisTaps struct {
+	plan          axisPlan
+	index, weight *core.Tensor
+}
+
+// along resamples axis of x. What each element is made of is computed where x lies, or is
+// that of the last axis.
+func (p axisPlan) along(o Resampling, name string, x *core.Tensor, axis int, last *axisTaps) *core.Tensor {
 	shape, dt := look(x).Shape(), look(x).DType()
 	if err := p.check(dt, axis, shape); err != nil {
 		return core.Fail(op(name), err)
@@ -187,8 +195,11 @@ func (p axisPlan) along(o Resampling, name string, x *core.Tensor, axis int) *co
 		out = o.IndexSelect(x, axis, o.NearestRows([]int{p.size}, p.n, l.from, l.shift, l.a, l.b, l.c, l.back, rounding, &place))
 	} else {
 		rows := o.Reshape(x, []int{ir.NumElements(shape[:axis]), p.n, ir.NumElements(shape[axis+1:])})
-		index, weight := p.taps(o, l, core.PlacementLike(x))
-		out = o.Reshape(o.WeightedRows(rows, index, weight), to)
+		if last.index == nil || last.plan != p {
+			*last = axisTaps{plan: p}
+			last.index, last.weight = p.taps(o, l, core.PlacementLike(x))
+		}
+		out = o.Reshape(o.WeightedRows(rows, last.index, last.weight), to)
 	}
 	if p.coordinates != crop {
 		return out
