@@ -214,7 +214,14 @@ func (d *device) describe(p *prepared, k *key) error {
 	if err != nil || !k.bias {
 		return err
 	}
-	if err := made(&p.activation, d.actCreate, "cudnnCreateActivationDescriptor"); err != nil {
+	return d.describeActivation(c, p, k)
+}
+
+// describeActivation makes p's descriptor of what follows the convolution.
+func (d *device) describeActivation(c *dl.Frame, p *prepared, k *key) error {
+	c.Words[0] = 0
+	err := d.check("cudnnCreateActivationDescriptor", d.actCreate.Call(c, c.Addr(0)))
+	if p.activation = c.Words[0]; err != nil {
 		return err
 	}
 	mode := uintptr(activationIdentity)

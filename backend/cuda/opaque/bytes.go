@@ -188,15 +188,8 @@ func Int8LSTMSequence(g code.GPU, c *ir.Call) error {
 		m: r.batch, n: 4 * r.width, k: r.width, batch: 1, groups: 1,
 	}
 	step := func(gates, before, cell, h uint64) error {
-		var params driver.Params
-		for _, addr := range []uint64{gates, sums.Addr, in[4].Addr, before, cell, h, q.Addr, by.Addr, zero.Addr} {
-			params.Uint64(addr)
-		}
-		params.Int32(int32(r.batch))
-		params.Int32(int32(r.width))
-		params.Int32(int32(min(1, in[4].NumElements()-1)))
-		params.Align(8)
-		return g.Launch("bytes", ofType("bytes_lstm", r.dtype), [3]int{1, 1, 1}, block(largestBlock), 0, params.Bytes())
+		scales := int32(min(1, in[4].NumElements()-1))
+		return r.byteStep([]uint64{gates, sums.Addr, in[4].Addr, before, cell, h, q.Addr, by.Addr, zero.Addr}, scales)
 	}
 	if err := step(0, 0, 0, in[1].Addr); err != nil {
 		return err
@@ -218,4 +211,18 @@ func Int8LSTMSequence(g code.GPU, c *ir.Call) error {
 		return err
 	}
 	return r.finish()
+}
+
+// byteStep launches what lies between two products of an LSTM of bytes, of the addresses
+// that the kernel's struct begins with; scale is how far apart those of two columns are.
+func (r *recurrence) byteStep(addrs []uint64, scale int32) error {
+	var p driver.Params
+	for _, addr := range addrs {
+		p.Uint64(addr)
+	}
+	p.Int32(int32(r.batch))
+	p.Int32(int32(r.width))
+	p.Int32(scale)
+	p.Align(8)
+	return r.gpu.Launch("bytes", ofType("bytes_lstm", r.dtype), [3]int{1, 1, 1}, block(largestBlock), 0, p.Bytes())
 }

@@ -40,28 +40,12 @@ func overChannels(g code.GPU, c *ir.Call, measure, write string, numbers int64) 
 	if channels == 0 {
 		return nil
 	}
-	results := make([]target, len(c.Out))
-	var addrs []uint64
-	for i, v := range c.Out {
-		t, err := contiguous(g, v, dt)
-		if err != nil {
-			return err
-		}
-		results[i], addrs = t, append(addrs, t.Addr)
-	}
-	together := uint64(size * int64(dt.Size()))
-	for _, v := range c.In {
-		v, err := g.Dense(v, dt)
-		if err != nil {
-			return err
-		}
-		addrs = append(addrs, v.Addr)
-		if len(v.Shape) > 1 {
-			together |= v.Addr
-		}
+	results, addrs, together, err := channelViews(g, c)
+	if err != nil {
+		return err
 	}
 	suffix, vec := "", int64(1)
-	if (together|addrs[0])%vectorBytes == 0 && size > 0 {
+	if (uint64(size*int64(dt.Size()))|together)%vectorBytes == 0 && size > 0 {
 		suffix, vec = "_vector", vectorBytes/int64(dt.Size())
 	}
 	size /= vec
@@ -94,6 +78,31 @@ func overChannels(g code.GPU, c *ir.Call, measure, write string, numbers int64) 
 		}
 	}
 	return nil
+}
+
+// channelViews returns the results and the addresses of all, those of results first, without
+// gaps; together has the bits of those of images.
+func channelViews(g code.GPU, c *ir.Call) (results []target, addrs []uint64, together uint64, err error) {
+	dt := c.Out[0].DType
+	for _, v := range c.Out {
+		t, err := contiguous(g, v, dt)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		results, addrs = append(results, t), append(addrs, t.Addr)
+	}
+	together = addrs[0]
+	for _, v := range c.In {
+		v, err := g.Dense(v, dt)
+		if err != nil {
+			return nil, nil, 0, err
+		}
+		addrs = append(addrs, v.Addr)
+		if len(v.Shape) > 1 {
+			together |= v.Addr
+		}
+	}
+	return results, addrs, together, nil
 }
 
 // channelOrder returns addresses, those of results first, in the order of the kernels'

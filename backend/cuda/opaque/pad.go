@@ -98,15 +98,7 @@ func padded(g code.GPU, out, x ir.View, padding []int, how int, value ir.View) (
 		if apart {
 			at = room
 		}
-		var p driver.Params
-		p.Uint32(uint32(n * to))
-		p.Int32(int32(how))
-		p.Struct(axes.Bytes(), 4)
-		p.Align(8)
-		p.Uint64(at)
-		p.Uint64(x.Addr + uint64(first*from*size))
-		p.Uint64(value.Addr)
-		if err := g.Launch("pad", ofUnit("pad", size), grid(int64(n*to*size), blockThreads*vectorBytes), block(blockThreads), 0, p.Bytes()); err != nil {
+		if err := padPlanes(g, n*to, size, how, axes.Bytes(), at, x.Addr+uint64(first*from*size), value.Addr); err != nil {
 			return false, err
 		}
 		if apart {
@@ -116,4 +108,17 @@ func padded(g code.GPU, out, x ir.View, padding []int, how int, value ir.View) (
 		}
 	}
 	return true, nil
+}
+
+// padPlanes launches the kernel for so many elements of a size, with the axes that it reads.
+func padPlanes(g code.GPU, count, size, how int, axes []byte, to, from, value uint64) error {
+	var p driver.Params
+	p.Uint32(uint32(count))
+	p.Int32(int32(how))
+	p.Struct(axes, 4)
+	p.Align(8)
+	p.Uint64(to)
+	p.Uint64(from)
+	p.Uint64(value)
+	return g.Launch("pad", ofUnit("pad", size), grid(int64(count*size), blockThreads*vectorBytes), block(blockThreads), 0, p.Bytes())
 }

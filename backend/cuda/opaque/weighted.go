@@ -98,24 +98,13 @@ func SharedRowsGrad(g code.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	var p driver.Params
-	p.Uint32(uint32(rows))
-	p.Uint32(uint32(points * taps))
-	space.AppendDivider(&p, taps)
-	p.Align(8)
-	p.Uint64(g.Trap())
-	p.Uint32(uint32(trap.IndexSelect))
-	p.Align(8)
-	for _, at := range []uint64{starts, entries, in[1].Addr, in[2].Addr} {
-		p.Uint64(at)
-	}
-	if err := g.Launch("weighted", ofType("row_lists", dt), grid(int64(rows), blockThreads/32), block(blockThreads), 0, p.Bytes()); err != nil {
+	if err := rowLists(g, rows, taps, starts, entries, in[1], in[2]); err != nil {
 		return err
 	}
 	size := dt.Size()
 	launch := func(at, batches, first, rows int) error { // of so many batches and rows, from these on
 		count := batches * rows * width
-		p.Reset()
+		var p driver.Params
 		p.Uint32(uint32(count))
 		space.AppendDivider(&p, width)
 		space.AppendDivider(&p, rows)
@@ -131,6 +120,23 @@ func SharedRowsGrad(g code.GPU, c *ir.Call) error {
 		return err
 	}
 	return out.finish(g)
+}
+
+// rowLists launches the kernel that lists for each of the rows the entries of index and weight
+// that take something of it: so many taps a sum.
+func rowLists(g code.GPU, rows, taps int, starts, entries uint64, index, weight ir.View) error {
+	var p driver.Params
+	p.Uint32(uint32(rows))
+	p.Uint32(uint32(index.NumElements()))
+	space.AppendDivider(&p, taps)
+	p.Align(8)
+	p.Uint64(g.Trap())
+	p.Uint32(uint32(trap.IndexSelect))
+	p.Align(8)
+	for _, at := range []uint64{starts, entries, index.Addr, weight.Addr} {
+		p.Uint64(at)
+	}
+	return g.Launch("weighted", ofType("row_lists", weight.DType), grid(int64(rows), blockThreads/32), block(blockThreads), 0, p.Bytes())
 }
 
 // inParts calls launch for all of the given batches of rows of width elements: for several
