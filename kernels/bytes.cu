@@ -234,14 +234,63 @@ template <class T, bool convolution> struct ByteLoader {
   }
 };
 
+// A Share says which sums of a tile a thread has: those of rows top + 16 i + 8 h + group and
+// of columns side + 8 j + 2 within + q, as the matrix units deal them to a warp.
+template <class T> struct Share {
+  int top, side, group, within;
+  SINTER_FN Share() {
+    const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
+    group = lane / 4, within = lane % 4;
+    top = warp / T::warps_across * T::m * 16, side = warp % T::warps_across * T::n * 8;
+  }
+};
+
+// byte_zero returns a zero of a list, as the bytes are multiplied.
+SINTER_FN int byte_zero(const Bytes& p, const uint8* list, int step, int i, bool with_sign) {
+  const uint8 v = list[(long long)step * i];
+  return with_sign ? int(int8(p.moved ? v ^ 0x80 : v)) : int(v);
+}
+
+// finish_tile writes a thread's sums of products of so many terms, less what zeros gave to
+// them. Sums wrap: they are taken without a sign.
+template <class T, bool convolution> SINTER_FN void finish_tile(const Bytes& p, int row, int column, int terms, const Share<T>& own,
+                                                                const int (&acc)[T::m][T::n][4], const int* row_sums,
+                                                                const int* column_sums, const uint8* left_zero, int* out) {
+  // What terms behind the last one, 0 before they are moved, gave to sums of moved bytes.
+  const unsigned over = p.moved ? 128 * (-unsigned(terms) & (bytes_depth - 1)) : 0;
+#pragma unroll
+  for (int i = 0; i < T::m; i++) {
+#pragma unroll
+    for (int h = 0; h < 2; h++) {
+      const int r = own.top + 16 * i + 8 * h + own.group;
+      if (row + r >= p.m) continue;
+      const unsigned zl = byte_zero(p, left_zero, p.left_step, row + r, convolution);
+#pragma unroll
+      for (int j = 0; j < T::n; j++) {
+#pragma unroll
+        for (int q = 0; q < 2; q++) {
+          const int c = own.side + 8 * j + 2 * own.within + q;
+          if (column + c >= p.n) continue;
+          const unsigned zr = byte_zero(p, p.right_zero, p.right_step, column + c, !convolution);
+          const unsigned lost = zl * (unsigned(column_sums[c]) + (convolution ? 0 : over) - unsigned(terms) * zr) +
+                                zr * (unsigned(row_sums[r]) + (convolution ? over : 0));
+          const int sum = int(unsigned(acc[i][j][2 * h + q]) - lost);
+          int* to = out + (long long)(row + r) * p.n + column + c;
+          if (p.slices > 1) atomicAdd(to, sum);
+          else *to = sum;
+        }
+      }
+    }
+  }
+}
+
 template <class T, bool convolution> SINTER_FN void byte_tile(const Bytes& p, int row, int column, int from, int end, const uint8* left,
                                                               const uint8* right, const uint8* left_zero, int* out) {
   __shared__ __align__(16) unsigned lefts[2][T::rows][bytes_row];
   __shared__ __align__(16) unsigned rights[2][bytes_depth / 4][T::line];
   __shared__ int row_sums[T::rows], column_sums[T::columns];
   __shared__ Tap taps[2][convolution ? bytes_depth : 1];
-  const int lane = threadIdx.x % 32, warp = threadIdx.x / 32, group = lane / 4, within = lane % 4;
-  const int top = warp / T::warps_across * T::m * 16, side = warp % T::warps_across * T::n * 8;
+  const Share<T> own;
   for (int i = threadIdx.x; i < T::rows + T::columns; i += bytes_threads) (i < T::rows ? row_sums[i] : column_sums[i - T::rows]) = 0;
   ByteLoader<T, convolution> loader(p, row, column, end, left, right);
   int acc[T::m][T::n][4];
@@ -267,13 +316,13 @@ template <class T, bool convolution> SINTER_FN void byte_tile(const Bytes& p, in
 #pragma unroll
       for (int j = 0; j < T::n; j++) {
 #pragma unroll
-        for (int h = 0; h < 2; h++) b[j][h] = rights[now][step + 4 * h + within][side + 8 * j + group];
+        for (int h = 0; h < 2; h++) b[j][h] = rights[now][step + 4 * h + own.within][own.side + 8 * j + own.group];
       }
 #pragma unroll
       for (int i = 0; i < T::m; i++) {
         unsigned a[4];
 #pragma unroll
-        for (int h = 0; h < 4; h++) a[h] = lefts[now][top + 16 * i + h % 2 * 8 + group][step + h / 2 * 4 + within];
+        for (int h = 0; h < 4; h++) a[h] = lefts[now][own.top + 16 * i + h % 2 * 8 + own.group][step + h / 2 * 4 + own.within];
 #pragma unroll
         for (int j = 0; j < T::n; j++) multiply_bytes<convolution>(acc[i][j], a, b[j]);
       }
@@ -281,36 +330,7 @@ template <class T, bool convolution> SINTER_FN void byte_tile(const Bytes& p, in
   }
   loader.sums(row_sums, column_sums);
   __syncthreads();
-  // What terms behind the last one, 0 before they are moved, gave to sums of moved bytes.
-  const int over = p.moved ? 128 * ((from - end) & (bytes_depth - 1)) : 0;
-  auto zero = [&](const uint8* list, int step, int i, bool with_sign) -> int {
-    const uint8 v = list[(long long)step * i];
-    return with_sign ? int(int8(p.moved ? v ^ 0x80 : v)) : int(v);
-  };
-#pragma unroll
-  for (int i = 0; i < T::m; i++) {
-#pragma unroll
-    for (int h = 0; h < 2; h++) {
-      const int r = top + 16 * i + 8 * h + group;
-      if (row + r >= p.m) continue;
-      const int zl = zero(left_zero, p.left_step, row + r, convolution);
-#pragma unroll
-      for (int j = 0; j < T::n; j++) {
-#pragma unroll
-        for (int q = 0; q < 2; q++) {
-          const int c = side + 8 * j + 2 * within + q;
-          if (column + c >= p.n) continue;
-          const int zr = zero(p.right_zero, p.right_step, column + c, !convolution);
-          const unsigned lost = unsigned(zl) * unsigned(column_sums[c] + (convolution ? 0 : over) - (end - from) * zr) +
-                                unsigned(zr) * unsigned(row_sums[r] + (convolution ? over : 0));
-          const int sum = int(unsigned(acc[i][j][2 * h + q]) - lost);
-          int* to = out + (long long)(row + r) * p.n + column + c;
-          if (p.slices > 1) atomicAdd(to, sum);
-          else *to = sum;
-        }
-      }
-    }
-  }
+  finish_tile<T, convolution>(p, row, column, end - from, own, acc, row_sums, column_sums, left_zero, out);
   __syncthreads();  // before the next product
 }
 
@@ -395,7 +415,7 @@ template <class S> SINTER_FN void bytes_lstm(const LSTM& p) {
   float scale = (high - low) / 255.0f;
   if (scale == 0) scale = 1;
   if (bad || !(scale - scale == 0)) scale = __int_as_float(0x7fc00000);
-  const float zero = rintf(-low / scale);
+  const float zero = fminf(255.0f, rintf(-low / scale));  // a scale that is rounded down gives more
   if (threadIdx.x == 0) {
     *p.by = scale;
     *p.zero = scale == scale ? uint8(int(zero)) : 0;

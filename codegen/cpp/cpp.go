@@ -11,9 +11,6 @@ import (
 	"github.com/sinter-go/sinter/ir/expr"
 )
 
-// ComplexPower is the function of kernels/power.cuh, which kernels that call it include.
-const ComplexPower = "sinter::power"
-
 // Types are the C++ types that a printed expression uses for T and Real.
 type Types struct{ T, Real string }
 
@@ -115,12 +112,8 @@ func (l *language) Call(v *expr.Value, args []expr.Part) expr.Part {
 		return expr.Part{Text: "sinter::" + v.Name + "<" + typ + ">(" + list + ", index)", Prec: expr.Atom}
 	case "random_bits":
 		return expr.Part{Text: "sinter::random_bits(" + list + ", index)", Prec: expr.Atom}
-	case "pow":
-		if dt.IsComplex() {
-			return expr.Part{Text: ComplexPower + "(" + list + ")", Prec: expr.Atom}
-		}
 	}
-	return expr.Part{Text: "sinter::" + v.Name + "(" + list + ")", Prec: expr.Atom}
+	return expr.Part{Text: l.function(v) + "(" + list + ")", Prec: expr.Atom}
 }
 
 // narrow reports whether C++ computes v in int and must convert it back.

@@ -45,7 +45,7 @@ func classOf(d ir.DType) class {
 // the types of its arguments, and the conversions of what is stored in 16 bits.
 func Source(header string) []byte {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\n\n// The functions of the expression language, for PTX that is put together of them.\n\n#include \"num.cuh\"\n\nnamespace sinter {\n\n", header)
+	b.WriteString("\nnamespace sinter {\n\n")
 	for _, d := range []ir.DType{ir.Float16, ir.BFloat16} {
 		fmt.Fprintf(&b, "SINTER_FN float rounded_%[1]s(float x) { return to_float(to_%[1]s(x)); }\n", d)
 		fmt.Fprintf(&b, "extern \"C\" __device__ float %s(int x) { return to_float(%s{static_cast<unsigned short>(x)}); }\n", load(d), d)
@@ -62,7 +62,8 @@ func Source(header string) []byte {
 		}
 	}
 	b.WriteString("\n}  // namespace sinter\n")
-	return []byte(b.String())
+	const about = "\n\n// The functions of the expression language, for PTX that is put together of them.\n\n#include \"num.cuh\"\n"
+	return []byte(header + about + cpp.Includes(b.String()) + b.String())
 }
 
 // load and store name the functions that convert what is stored in 16 bits.

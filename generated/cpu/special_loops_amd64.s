@@ -80,603 +80,622 @@ DATA lanes<>+576(SB)/8, $0x8000000000000000
 DATA lanes<>+584(SB)/8, $0x8000000000000000
 DATA lanes<>+592(SB)/8, $0x8000000000000000
 DATA lanes<>+600(SB)/8, $0x8000000000000000
-DATA lanes<>+608(SB)/8, $0x4008000000000000
-DATA lanes<>+616(SB)/8, $0x4008000000000000
-DATA lanes<>+624(SB)/8, $0x4008000000000000
-DATA lanes<>+632(SB)/8, $0x4008000000000000
+DATA lanes<>+608(SB)/8, $0xc000000000000000
+DATA lanes<>+616(SB)/8, $0xc000000000000000
+DATA lanes<>+624(SB)/8, $0xc000000000000000
+DATA lanes<>+632(SB)/8, $0xc000000000000000
 DATA lanes<>+640(SB)/8, $0x4010000000000000
 DATA lanes<>+648(SB)/8, $0x4010000000000000
 DATA lanes<>+656(SB)/8, $0x4010000000000000
 DATA lanes<>+664(SB)/8, $0x4010000000000000
-DATA lanes<>+672(SB)/8, $0x4014000000000000
-DATA lanes<>+680(SB)/8, $0x4014000000000000
-DATA lanes<>+688(SB)/8, $0x4014000000000000
-DATA lanes<>+696(SB)/8, $0x4014000000000000
-DATA lanes<>+704(SB)/8, $0x4018000000000000
-DATA lanes<>+712(SB)/8, $0x4018000000000000
-DATA lanes<>+720(SB)/8, $0x4018000000000000
-DATA lanes<>+728(SB)/8, $0x4018000000000000
-DATA lanes<>+736(SB)/8, $0x401c000000000000
-DATA lanes<>+744(SB)/8, $0x401c000000000000
-DATA lanes<>+752(SB)/8, $0x401c000000000000
-DATA lanes<>+760(SB)/8, $0x401c000000000000
-DATA lanes<>+768(SB)/8, $0x4020000000000000
-DATA lanes<>+776(SB)/8, $0x4020000000000000
-DATA lanes<>+784(SB)/8, $0x4020000000000000
-DATA lanes<>+792(SB)/8, $0x4020000000000000
-DATA lanes<>+800(SB)/8, $0x3fe0000000000000
-DATA lanes<>+808(SB)/8, $0x3fe0000000000000
-DATA lanes<>+816(SB)/8, $0x3fe0000000000000
-DATA lanes<>+824(SB)/8, $0x3fe0000000000000
-DATA lanes<>+832(SB)/8, $0x1000000010000000
-DATA lanes<>+840(SB)/8, $0x1000000010000000
-DATA lanes<>+848(SB)/8, $0x1000000010000000
-DATA lanes<>+856(SB)/8, $0x1000000010000000
-DATA lanes<>+864(SB)/8, $0x3f0000003f000000
-DATA lanes<>+872(SB)/8, $0x3f0000003f000000
-DATA lanes<>+880(SB)/8, $0x3f0000003f000000
-DATA lanes<>+888(SB)/8, $0x3f0000003f000000
-DATA lanes<>+896(SB)/8, $0x4000000040000000
-DATA lanes<>+904(SB)/8, $0x4000000040000000
-DATA lanes<>+912(SB)/8, $0x4000000040000000
-DATA lanes<>+920(SB)/8, $0x4000000040000000
-DATA lanes<>+928(SB)/8, $0x4100000041000000
-DATA lanes<>+936(SB)/8, $0x4100000041000000
-DATA lanes<>+944(SB)/8, $0x4100000041000000
-DATA lanes<>+952(SB)/8, $0x4100000041000000
-DATA lanes<>+960(SB)/8, $0x4d0000004d000000
-DATA lanes<>+968(SB)/8, $0x4d0000004d000000
-DATA lanes<>+976(SB)/8, $0x4d0000004d000000
-DATA lanes<>+984(SB)/8, $0x4d0000004d000000
-DATA lanes<>+992(SB)/8, $0x8000000080000000
-DATA lanes<>+1000(SB)/8, $0x8000000080000000
-DATA lanes<>+1008(SB)/8, $0x8000000080000000
-DATA lanes<>+1016(SB)/8, $0x8000000080000000
-DATA lanes<>+1024(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1032(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1040(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1048(SB)/8, $0xbf000000bf000000
-DATA lanes<>+1056(SB)/8, $0x4020000040200000
-DATA lanes<>+1064(SB)/8, $0x4020000040200000
-DATA lanes<>+1072(SB)/8, $0x4020000040200000
-DATA lanes<>+1080(SB)/8, $0x4020000040200000
-DATA lanes<>+1088(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1096(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1104(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1112(SB)/8, $0x4d3800004d380000
-DATA lanes<>+1120(SB)/8, $0x4040000040400000
-DATA lanes<>+1128(SB)/8, $0x4040000040400000
-DATA lanes<>+1136(SB)/8, $0x4040000040400000
-DATA lanes<>+1144(SB)/8, $0x4040000040400000
-DATA lanes<>+1152(SB)/8, $0x3f6000003f600000
-DATA lanes<>+1160(SB)/8, $0x3f6000003f600000
-DATA lanes<>+1168(SB)/8, $0x3f6000003f600000
-DATA lanes<>+1176(SB)/8, $0x3f6000003f600000
-DATA lanes<>+1184(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1192(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1200(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1208(SB)/8, $0x3f8000003f800000
-DATA lanes<>+1216(SB)/8, $0x4080000040800000
-DATA lanes<>+1224(SB)/8, $0x4080000040800000
-DATA lanes<>+1232(SB)/8, $0x4080000040800000
-DATA lanes<>+1240(SB)/8, $0x4080000040800000
-DATA lanes<>+1248(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1256(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1264(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1272(SB)/8, $0x7f8000007f800000
-DATA lanes<>+1280(SB)/8, $0x40a0000040a00000
-DATA lanes<>+1288(SB)/8, $0x40a0000040a00000
-DATA lanes<>+1296(SB)/8, $0x40a0000040a00000
-DATA lanes<>+1304(SB)/8, $0x40a0000040a00000
-DATA lanes<>+1312(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1320(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1328(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1336(SB)/8, $0x40c0000040c00000
-DATA lanes<>+1344(SB)/8, $0x40e0000040e00000
-DATA lanes<>+1352(SB)/8, $0x40e0000040e00000
-DATA lanes<>+1360(SB)/8, $0x40e0000040e00000
-DATA lanes<>+1368(SB)/8, $0x40e0000040e00000
-DATA lanes<>+1376(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1384(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1392(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1400(SB)/8, $0x3fe62e42fefa3800
-DATA lanes<>+1408(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1416(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1424(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1432(SB)/8, $0x3f3172003f317200
-DATA lanes<>+1440(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1448(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1456(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1464(SB)/8, $0xbf9b00c0518a7801
-DATA lanes<>+1472(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1480(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1488(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1496(SB)/8, $0x3fc5555555555503
-DATA lanes<>+1504(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1512(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1520(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1528(SB)/8, $0xbfc5555555555503
-DATA lanes<>+1536(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1544(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1552(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1560(SB)/8, $0xbe2abf03be2abf03
-DATA lanes<>+1568(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1576(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1584(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1592(SB)/8, $0xbd153d05bd153d05
-DATA lanes<>+1600(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1608(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1616(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1624(SB)/8, $0xb102e308b102e308
-DATA lanes<>+1632(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1640(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1648(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1656(SB)/8, $0x3fe000000000000a
-DATA lanes<>+1664(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1672(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1680(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1688(SB)/8, $0x3fa555555555060a
-DATA lanes<>+1696(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1704(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1712(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1720(SB)/8, $0x3ec71def4500760a
-DATA lanes<>+1728(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1736(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1744(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1752(SB)/8, $0xbec71def4500760a
-DATA lanes<>+1760(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1768(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1776(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1784(SB)/8, $0xbeaccb49adc37911
-DATA lanes<>+1792(SB)/8, $0x3f3172153f317215
-DATA lanes<>+1800(SB)/8, $0x3f3172153f317215
-DATA lanes<>+1808(SB)/8, $0x3f3172153f317215
-DATA lanes<>+1816(SB)/8, $0x3f3172153f317215
-DATA lanes<>+1824(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1832(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1840(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1848(SB)/8, $0x400921fb54442d18
-DATA lanes<>+1856(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1864(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1872(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1880(SB)/8, $0x3f3172183f317218
-DATA lanes<>+1888(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1896(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1904(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1912(SB)/8, $0x33b1721833b17218
-DATA lanes<>+1920(SB)/8, $0xbfd812746b037a25
-DATA lanes<>+1928(SB)/8, $0xbfd812746b037a25
-DATA lanes<>+1936(SB)/8, $0xbfd812746b037a25
-DATA lanes<>+1944(SB)/8, $0xbfd812746b037a25
-DATA lanes<>+1952(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1960(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1968(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1976(SB)/8, $0x3d2aac2e3d2aac2e
-DATA lanes<>+1984(SB)/8, $0x3fc02e2f3fc02e2f
-DATA lanes<>+1992(SB)/8, $0x3fc02e2f3fc02e2f
-DATA lanes<>+2000(SB)/8, $0x3fc02e2f3fc02e2f
-DATA lanes<>+2008(SB)/8, $0x3fc02e2f3fc02e2f
-DATA lanes<>+2016(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+2024(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+2032(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+2040(SB)/8, $0x3d2ef35793c76730
-DATA lanes<>+2048(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+2056(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+2064(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+2072(SB)/8, $0x3e80fb3f25157230
-DATA lanes<>+2080(SB)/8, $0xb696e832b696e832
-DATA lanes<>+2088(SB)/8, $0xb696e832b696e832
-DATA lanes<>+2096(SB)/8, $0xb696e832b696e832
-DATA lanes<>+2104(SB)/8, $0xb696e832b696e832
-DATA lanes<>+2112(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2120(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2128(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2136(SB)/8, $0x3f82c3393f82c339
-DATA lanes<>+2144(SB)/8, $0x433800000000043b
-DATA lanes<>+2152(SB)/8, $0x433800000000043b
-DATA lanes<>+2160(SB)/8, $0x433800000000043b
-DATA lanes<>+2168(SB)/8, $0x433800000000043b
-DATA lanes<>+2176(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2184(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2192(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2200(SB)/8, $0x3fb8aa3b3fb8aa3b
-DATA lanes<>+2208(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2216(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2224(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2232(SB)/8, $0xbfb8aa3bbfb8aa3b
-DATA lanes<>+2240(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2248(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2256(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2264(SB)/8, $0x3c7abc9e3b39803f
-DATA lanes<>+2272(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2280(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2288(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2296(SB)/8, $0x3e0ffe403e0ffe40
-DATA lanes<>+2304(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2312(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2320(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2328(SB)/8, $0x3e2aaa463e2aaa46
-DATA lanes<>+2336(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2344(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2352(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2360(SB)/8, $0xbe2aaa46be2aaa46
-DATA lanes<>+2368(SB)/8, $0xbeef4dce72a8f948
-DATA lanes<>+2376(SB)/8, $0xbeef4dce72a8f948
-DATA lanes<>+2384(SB)/8, $0xbeef4dce72a8f948
-DATA lanes<>+2392(SB)/8, $0xbeef4dce72a8f948
-DATA lanes<>+2400(SB)/8, $0xbfd04a49bfd04a49
-DATA lanes<>+2408(SB)/8, $0xbfd04a49bfd04a49
-DATA lanes<>+2416(SB)/8, $0xbfd04a49bfd04a49
-DATA lanes<>+2424(SB)/8, $0xbfd04a49bfd04a49
-DATA lanes<>+2432(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2440(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2448(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2456(SB)/8, $0xbcb01a4ebcb01a4e
-DATA lanes<>+2464(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2472(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2480(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2488(SB)/8, $0x3ff18932bf08e154
-DATA lanes<>+2496(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2504(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2512(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2520(SB)/8, $0xbfe14eacb1acfe56
-DATA lanes<>+2528(SB)/8, $0x3bbd8a573bbd8a57
-DATA lanes<>+2536(SB)/8, $0x3bbd8a573bbd8a57
-DATA lanes<>+2544(SB)/8, $0x3bbd8a573bbd8a57
-DATA lanes<>+2552(SB)/8, $0x3bbd8a573bbd8a57
-DATA lanes<>+2560(SB)/8, $0x3e513010d516145c
-DATA lanes<>+2568(SB)/8, $0x3e513010d516145c
-DATA lanes<>+2576(SB)/8, $0x3e513010d516145c
-DATA lanes<>+2584(SB)/8, $0x3e513010d516145c
-DATA lanes<>+2592(SB)/8, $0x3e7c8f5d3e7c8f5d
-DATA lanes<>+2600(SB)/8, $0x3e7c8f5d3e7c8f5d
-DATA lanes<>+2608(SB)/8, $0x3e7c8f5d3e7c8f5d
-DATA lanes<>+2616(SB)/8, $0x3e7c8f5d3e7c8f5d
-DATA lanes<>+2624(SB)/8, $0x3aa240633aa24063
-DATA lanes<>+2632(SB)/8, $0x3aa240633aa24063
-DATA lanes<>+2640(SB)/8, $0x3aa240633aa24063
-DATA lanes<>+2648(SB)/8, $0x3aa240633aa24063
-DATA lanes<>+2656(SB)/8, $0xb66c2567b66c2567
-DATA lanes<>+2664(SB)/8, $0xb66c2567b66c2567
-DATA lanes<>+2672(SB)/8, $0xb66c2567b66c2567
-DATA lanes<>+2680(SB)/8, $0xb66c2567b66c2567
-DATA lanes<>+2688(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2696(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2704(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2712(SB)/8, $0x3efa019988e5f467
-DATA lanes<>+2720(SB)/8, $0x3fc06eba8214db69
-DATA lanes<>+2728(SB)/8, $0x3fc06eba8214db69
-DATA lanes<>+2736(SB)/8, $0x3fc06eba8214db69
-DATA lanes<>+2744(SB)/8, $0x3fc06eba8214db69
-DATA lanes<>+2752(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2760(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2768(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2776(SB)/8, $0x3ff20dd750429b6d
-DATA lanes<>+2784(SB)/8, $0xbaa44d74baa44d74
-DATA lanes<>+2792(SB)/8, $0xbaa44d74baa44d74
-DATA lanes<>+2800(SB)/8, $0xbaa44d74baa44d74
-DATA lanes<>+2808(SB)/8, $0xbaa44d74baa44d74
-DATA lanes<>+2816(SB)/8, $0xbec09376bec09376
-DATA lanes<>+2824(SB)/8, $0xbec09376bec09376
-DATA lanes<>+2832(SB)/8, $0xbec09376bec09376
-DATA lanes<>+2840(SB)/8, $0xbec09376bec09376
-DATA lanes<>+2848(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+2856(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+2864(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+2872(SB)/8, $0x3eb85da27065fd76
-DATA lanes<>+2880(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+2888(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+2896(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+2904(SB)/8, $0xbe7ebe66db1e1f78
-DATA lanes<>+2912(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+2920(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+2928(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+2936(SB)/8, $0xba3fc47cba3fc47c
-DATA lanes<>+2944(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2952(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2960(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2968(SB)/8, $0x3eaaaa7d3eaaaa7d
-DATA lanes<>+2976(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2984(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+2992(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3000(SB)/8, $0x4b40007e4b40007e
-DATA lanes<>+3008(SB)/8, $0x3f1f9a3b8deb097e
-DATA lanes<>+3016(SB)/8, $0x3f1f9a3b8deb097e
-DATA lanes<>+3024(SB)/8, $0x3f1f9a3b8deb097e
-DATA lanes<>+3032(SB)/8, $0x3f1f9a3b8deb097e
-DATA lanes<>+3040(SB)/8, $0x40354f7f40354f7f
-DATA lanes<>+3048(SB)/8, $0x40354f7f40354f7f
-DATA lanes<>+3056(SB)/8, $0x40354f7f40354f7f
-DATA lanes<>+3064(SB)/8, $0x40354f7f40354f7f
-DATA lanes<>+3072(SB)/8, $0xb94a4183b94a4183
-DATA lanes<>+3080(SB)/8, $0xb94a4183b94a4183
-DATA lanes<>+3088(SB)/8, $0xb94a4183b94a4183
-DATA lanes<>+3096(SB)/8, $0xb94a4183b94a4183
-DATA lanes<>+3104(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3112(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3120(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3128(SB)/8, $0x3f7908f45f85f884
-DATA lanes<>+3136(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3144(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3152(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3160(SB)/8, $0x3c091e893c091e89
-DATA lanes<>+3168(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3176(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3184(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3192(SB)/8, $0xbc091e89bc091e89
-DATA lanes<>+3200(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3208(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3216(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3224(SB)/8, $0x35bfbe8e35bfbe8e
-DATA lanes<>+3232(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3240(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3248(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3256(SB)/8, $0x3e60b8364ffae590
-DATA lanes<>+3264(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3272(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3280(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3288(SB)/8, $0x3fd52cac2370ae91
-DATA lanes<>+3296(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3304(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3312(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3320(SB)/8, $0x3f2a01a013d10f98
-DATA lanes<>+3328(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3336(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3344(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3352(SB)/8, $0xbf2a01a013d10f98
-DATA lanes<>+3360(SB)/8, $0xbf4c02db92fd1799
-DATA lanes<>+3368(SB)/8, $0xbf4c02db92fd1799
-DATA lanes<>+3376(SB)/8, $0xbf4c02db92fd1799
-DATA lanes<>+3384(SB)/8, $0xbf4c02db92fd1799
-DATA lanes<>+3392(SB)/8, $0xbe1a1f9bbe1a1f9b
-DATA lanes<>+3400(SB)/8, $0xbe1a1f9bbe1a1f9b
-DATA lanes<>+3408(SB)/8, $0xbe1a1f9bbe1a1f9b
-DATA lanes<>+3416(SB)/8, $0xbe1a1f9bbe1a1f9b
-DATA lanes<>+3424(SB)/8, $0xbf6b2aa2bf6b2aa2
-DATA lanes<>+3432(SB)/8, $0xbf6b2aa2bf6b2aa2
-DATA lanes<>+3440(SB)/8, $0xbf6b2aa2bf6b2aa2
-DATA lanes<>+3448(SB)/8, $0xbf6b2aa2bf6b2aa2
-DATA lanes<>+3456(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3464(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3472(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3480(SB)/8, $0xbdfb5fa4bdfb5fa4
-DATA lanes<>+3488(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3496(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3504(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3512(SB)/8, $0x3bd2cfa53bd2cfa5
-DATA lanes<>+3520(SB)/8, $0xbe8638b5ee7f46ab
-DATA lanes<>+3528(SB)/8, $0xbe8638b5ee7f46ab
-DATA lanes<>+3536(SB)/8, $0xbe8638b5ee7f46ab
-DATA lanes<>+3544(SB)/8, $0xbe8638b5ee7f46ab
-DATA lanes<>+3552(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3560(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3568(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3576(SB)/8, $0x3f81111111124db0
-DATA lanes<>+3584(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3592(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3600(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3608(SB)/8, $0xbf81111111124db0
-DATA lanes<>+3616(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3624(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3632(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3640(SB)/8, $0x3e0f40b13e0f40b1
-DATA lanes<>+3648(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3656(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3664(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3672(SB)/8, $0x3ed3bd03b5ef6eb3
-DATA lanes<>+3680(SB)/8, $0xbb88e4babb88e4ba
-DATA lanes<>+3688(SB)/8, $0xbb88e4babb88e4ba
-DATA lanes<>+3696(SB)/8, $0xbb88e4babb88e4ba
-DATA lanes<>+3704(SB)/8, $0xbb88e4babb88e4ba
-DATA lanes<>+3712(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+3720(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+3728(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+3736(SB)/8, $0x3f906ebb3f906ebb
-DATA lanes<>+3744(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+3752(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+3760(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+3768(SB)/8, $0x3fe8be202d26c7bf
-DATA lanes<>+3776(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+3784(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+3792(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+3800(SB)/8, $0xbef3ca47c17fb2c0
-DATA lanes<>+3808(SB)/8, $0x3de70dc33de70dc3
-DATA lanes<>+3816(SB)/8, $0x3de70dc33de70dc3
-DATA lanes<>+3824(SB)/8, $0x3de70dc33de70dc3
-DATA lanes<>+3832(SB)/8, $0x3de70dc33de70dc3
-DATA lanes<>+3840(SB)/8, $0x3d635ac33d635ac3
-DATA lanes<>+3848(SB)/8, $0x3d635ac33d635ac3
-DATA lanes<>+3856(SB)/8, $0x3d635ac33d635ac3
-DATA lanes<>+3864(SB)/8, $0x3d635ac33d635ac3
-DATA lanes<>+3872(SB)/8, $0x3f7565bcd2c54dc4
-DATA lanes<>+3880(SB)/8, $0x3f7565bcd2c54dc4
-DATA lanes<>+3888(SB)/8, $0x3f7565bcd2c54dc4
-DATA lanes<>+3896(SB)/8, $0x3f7565bcd2c54dc4
-DATA lanes<>+3904(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+3912(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+3920(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+3928(SB)/8, $0xbf2fe9c8bf2fe9c8
-DATA lanes<>+3936(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3944(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3952(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3960(SB)/8, $0x3e4ceac93e4ceac9
-DATA lanes<>+3968(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3976(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3984(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+3992(SB)/8, $0xbe7fffcabe7fffca
-DATA lanes<>+4000(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4008(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4016(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4024(SB)/8, $0xbfef3fe31ecb49cb
-DATA lanes<>+4032(SB)/8, $0xbb922dcebb922dce
-DATA lanes<>+4040(SB)/8, $0xbb922dcebb922dce
-DATA lanes<>+4048(SB)/8, $0xbb922dcebb922dce
-DATA lanes<>+4056(SB)/8, $0xbb922dcebb922dce
-DATA lanes<>+4064(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4072(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4080(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4088(SB)/8, $0xbfc645fd8a4e3dce
-DATA lanes<>+4096(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4104(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4112(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4120(SB)/8, $0xbf3dd27d589719d0
-DATA lanes<>+4128(SB)/8, $0x3e75fcd03e75fcd0
-DATA lanes<>+4136(SB)/8, $0x3e75fcd03e75fcd0
-DATA lanes<>+4144(SB)/8, $0x3e75fcd03e75fcd0
-DATA lanes<>+4152(SB)/8, $0x3e75fcd03e75fcd0
-DATA lanes<>+4160(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4168(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4176(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4184(SB)/8, $0x3e8f16d13e8f16d1
-DATA lanes<>+4192(SB)/8, $0x3fbce2f21a0458d1
-DATA lanes<>+4200(SB)/8, $0x3fbce2f21a0458d1
-DATA lanes<>+4208(SB)/8, $0x3fbce2f21a0458d1
-DATA lanes<>+4216(SB)/8, $0x3fbce2f21a0458d1
-DATA lanes<>+4224(SB)/8, $0x3c1e7ad23c1e7ad2
-DATA lanes<>+4232(SB)/8, $0x3c1e7ad23c1e7ad2
-DATA lanes<>+4240(SB)/8, $0x3c1e7ad23c1e7ad2
-DATA lanes<>+4248(SB)/8, $0x3c1e7ad23c1e7ad2
-DATA lanes<>+4256(SB)/8, $0x3e0375d33e0375d3
-DATA lanes<>+4264(SB)/8, $0x3e0375d33e0375d3
-DATA lanes<>+4272(SB)/8, $0x3e0375d33e0375d3
-DATA lanes<>+4280(SB)/8, $0x3e0375d33e0375d3
-DATA lanes<>+4288(SB)/8, $0x3f8036d43f8036d4
-DATA lanes<>+4296(SB)/8, $0x3f8036d43f8036d4
-DATA lanes<>+4304(SB)/8, $0x3f8036d43f8036d4
-DATA lanes<>+4312(SB)/8, $0x3f8036d43f8036d4
-DATA lanes<>+4320(SB)/8, $0x3c1a8dd53c1a8dd5
-DATA lanes<>+4328(SB)/8, $0x3c1a8dd53c1a8dd5
-DATA lanes<>+4336(SB)/8, $0x3c1a8dd53c1a8dd5
-DATA lanes<>+4344(SB)/8, $0x3c1a8dd53c1a8dd5
-DATA lanes<>+4352(SB)/8, $0xbb6d4ed7bb6d4ed7
-DATA lanes<>+4360(SB)/8, $0xbb6d4ed7bb6d4ed7
-DATA lanes<>+4368(SB)/8, $0xbb6d4ed7bb6d4ed7
-DATA lanes<>+4376(SB)/8, $0xbb6d4ed7bb6d4ed7
-DATA lanes<>+4384(SB)/8, $0xbbfa04d9bbfa04d9
-DATA lanes<>+4392(SB)/8, $0xbbfa04d9bbfa04d9
-DATA lanes<>+4400(SB)/8, $0xbbfa04d9bbfa04d9
-DATA lanes<>+4408(SB)/8, $0xbbfa04d9bbfa04d9
-DATA lanes<>+4416(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4424(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4432(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4440(SB)/8, $0x40490fdb40490fdb
-DATA lanes<>+4448(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4456(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4464(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4472(SB)/8, $0xbe43f8e00115b1db
-DATA lanes<>+4480(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4488(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4496(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4504(SB)/8, $0xbece8ac5c91c7ddc
-DATA lanes<>+4512(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4520(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4528(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4536(SB)/8, $0x3f272cf8df671bde
-DATA lanes<>+4544(SB)/8, $0x3821f9e53821f9e5
-DATA lanes<>+4552(SB)/8, $0x3821f9e53821f9e5
-DATA lanes<>+4560(SB)/8, $0x3821f9e53821f9e5
-DATA lanes<>+4568(SB)/8, $0x3821f9e53821f9e5
-DATA lanes<>+4576(SB)/8, $0x3d047be63d047be6
-DATA lanes<>+4584(SB)/8, $0x3d047be63d047be6
-DATA lanes<>+4592(SB)/8, $0x3d047be63d047be6
-DATA lanes<>+4600(SB)/8, $0x3d047be63d047be6
-DATA lanes<>+4608(SB)/8, $0x34c3eee834c3eee8
-DATA lanes<>+4616(SB)/8, $0x34c3eee834c3eee8
-DATA lanes<>+4624(SB)/8, $0x34c3eee834c3eee8
-DATA lanes<>+4632(SB)/8, $0x34c3eee834c3eee8
-DATA lanes<>+4640(SB)/8, $0x39652ded39652ded
-DATA lanes<>+4648(SB)/8, $0x39652ded39652ded
-DATA lanes<>+4656(SB)/8, $0x39652ded39652ded
-DATA lanes<>+4664(SB)/8, $0x39652ded39652ded
-DATA lanes<>+4672(SB)/8, $0x3ebba68810c770ed
-DATA lanes<>+4680(SB)/8, $0x3ebba68810c770ed
-DATA lanes<>+4688(SB)/8, $0x3ebba68810c770ed
-DATA lanes<>+4696(SB)/8, $0x3ebba68810c770ed
-DATA lanes<>+4704(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4712(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4720(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4728(SB)/8, $0x3fe62e42fefa39ef
-DATA lanes<>+4736(SB)/8, $0xbf9b82ce313548ef
-DATA lanes<>+4744(SB)/8, $0xbf9b82ce313548ef
-DATA lanes<>+4752(SB)/8, $0xbf9b82ce313548ef
-DATA lanes<>+4760(SB)/8, $0xbf9b82ce313548ef
-DATA lanes<>+4768(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4776(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4784(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4792(SB)/8, $0x3f56c16c184b46f0
-DATA lanes<>+4800(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4808(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4816(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4824(SB)/8, $0x3b461df63b461df6
-DATA lanes<>+4832(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4840(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4848(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4856(SB)/8, $0x3fb38dbd2caa2df6
-DATA lanes<>+4864(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4872(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4880(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4888(SB)/8, $0xbf3269b7e0405af8
-DATA lanes<>+4896(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4904(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4912(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4920(SB)/8, $0x3ff71547652b82fe
-DATA lanes<>+4928(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4936(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4944(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4952(SB)/8, $0xbff71547652b82fe
-DATA lanes<>+4960(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4968(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4976(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4984(SB)/8, $0x3efffffe3efffffe
-DATA lanes<>+4992(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5000(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5008(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5016(SB)/8, $0x7fffffff7fffffff
-DATA lanes<>+5024(SB)/8, $0x3c30000000000000
-DATA lanes<>+5032(SB)/8, $0x4338000000000000
-DATA lanes<>+5040(SB)/8, $0x3ff0000000000000
-DATA lanes<>+5048(SB)/8, $0x4086300000000000
-DATA lanes<>+5056(SB)/8, $0xc087500000000000
-DATA lanes<>+5064(SB)/8, $0x3e928aedb7c2af06
-DATA lanes<>+5072(SB)/8, $0x3fa1111111111111
-DATA lanes<>+5080(SB)/8, $0x3f98618618618618
-DATA lanes<>+5088(SB)/8, $0x3fd0330330330330
-DATA lanes<>+5096(SB)/8, $0x3fc5555555555555
-DATA lanes<>+5104(SB)/8, $0xbe29d29e6157f357
-DATA lanes<>+5112(SB)/8, $0x3e5add8c438a4e5b
-DATA lanes<>+5120(SB)/8, $0xbe5add8c438a4e5b
-DATA lanes<>+5128(SB)/8, $0xbe1c3e808ad0d45c
-DATA lanes<>+5136(SB)/8, $0x3fb364d9364d9365
-DATA lanes<>+5144(SB)/8, $0xbe4549b6d444429b
-DATA lanes<>+5152(SB)/8, $0x3ff2aaaaaaaaaaab
-DATA lanes<>+5160(SB)/8, $0x403b4ccccccccccd
-DATA lanes<>+5168(SB)/8, $0x3de3a7263f93c2df
-DATA lanes<>+5176(SB)/8, $0x43380000000003fe
-DATA lanes<>+5184(SB)/8, $0x7fffffffffffffff
-DATA lanes<>+5192(SB)/8, $0x4b00000033000000
-DATA lanes<>+5200(SB)/8, $0x4b40000049400000
-DATA lanes<>+5208(SB)/8, $0xff80000000800000
-DATA lanes<>+5216(SB)/8, $0x42b200003e820000
-DATA lanes<>+5224(SB)/8, $0xc2d000007fc00000
-DATA lanes<>+5232(SB)/8, $0xb0ce2703407a4000
-DATA lanes<>+5240(SB)/8, $0x3ab5561a3f000110
-DATA lanes<>+5248(SB)/8, $0xba1dd1263e81981a
-DATA lanes<>+5256(SB)/8, $0xbdffaa2f3dd9062c
-DATA lanes<>+5264(SB)/8, $0xbe8000413cc30c31
-DATA lanes<>+5272(SB)/8, $0xbe074b4abe2a6b42
-DATA lanes<>+5280(SB)/8, $0x3f9555553998054d
-DATA lanes<>+5288(SB)/8, $0x3e4cb3844b40007f
-DATA lanes<>+5296(SB)/8, $0xb80e9e8b3d088889
-DATA lanes<>+5304(SB)/8, $0xbd3cb7994b400098
-DATA lanes<>+5312(SB)/8, $0x3e2aaaab4121999a
-DATA lanes<>+5320(SB)/8, $0xb8e6eab33f2aaaab
-DATA lanes<>+5328(SB)/8, $0x3e143bb4ba052bb4
-DATA lanes<>+5336(SB)/8, $0xbcdb4dc4407c0fc1
-DATA lanes<>+5344(SB)/8, $0x407ccccd3d9b26ca
-DATA lanes<>+5352(SB)/8, $0x3eaaaad63e2aaace
-DATA lanes<>+5360(SB)/8, $0x3aae65e13ba3cdd7
-DATA lanes<>+5368(SB)/8, $0x0000000032ee4df7
-GLOBL lanes<>(SB), RODATA|NOPTR, $5376
+DATA lanes<>+672(SB)/8, $0x4018000000000000
+DATA lanes<>+680(SB)/8, $0x4018000000000000
+DATA lanes<>+688(SB)/8, $0x4018000000000000
+DATA lanes<>+696(SB)/8, $0x4018000000000000
+DATA lanes<>+704(SB)/8, $0x401c000000000000
+DATA lanes<>+712(SB)/8, $0x401c000000000000
+DATA lanes<>+720(SB)/8, $0x401c000000000000
+DATA lanes<>+728(SB)/8, $0x401c000000000000
+DATA lanes<>+736(SB)/8, $0x4020000000000000
+DATA lanes<>+744(SB)/8, $0x4020000000000000
+DATA lanes<>+752(SB)/8, $0x4020000000000000
+DATA lanes<>+760(SB)/8, $0x4020000000000000
+DATA lanes<>+768(SB)/8, $0x4024000000000000
+DATA lanes<>+776(SB)/8, $0x4024000000000000
+DATA lanes<>+784(SB)/8, $0x4024000000000000
+DATA lanes<>+792(SB)/8, $0x4024000000000000
+DATA lanes<>+800(SB)/8, $0x4028000000000000
+DATA lanes<>+808(SB)/8, $0x4028000000000000
+DATA lanes<>+816(SB)/8, $0x4028000000000000
+DATA lanes<>+824(SB)/8, $0x4028000000000000
+DATA lanes<>+832(SB)/8, $0x4030000000000000
+DATA lanes<>+840(SB)/8, $0x4030000000000000
+DATA lanes<>+848(SB)/8, $0x4030000000000000
+DATA lanes<>+856(SB)/8, $0x4030000000000000
+DATA lanes<>+864(SB)/8, $0x3fe0000000000000
+DATA lanes<>+872(SB)/8, $0x3fe0000000000000
+DATA lanes<>+880(SB)/8, $0x3fe0000000000000
+DATA lanes<>+888(SB)/8, $0x3fe0000000000000
+DATA lanes<>+896(SB)/8, $0x1000000010000000
+DATA lanes<>+904(SB)/8, $0x1000000010000000
+DATA lanes<>+912(SB)/8, $0x1000000010000000
+DATA lanes<>+920(SB)/8, $0x1000000010000000
+DATA lanes<>+928(SB)/8, $0x3f0000003f000000
+DATA lanes<>+936(SB)/8, $0x3f0000003f000000
+DATA lanes<>+944(SB)/8, $0x3f0000003f000000
+DATA lanes<>+952(SB)/8, $0x3f0000003f000000
+DATA lanes<>+960(SB)/8, $0x4000000040000000
+DATA lanes<>+968(SB)/8, $0x4000000040000000
+DATA lanes<>+976(SB)/8, $0x4000000040000000
+DATA lanes<>+984(SB)/8, $0x4000000040000000
+DATA lanes<>+992(SB)/8, $0x4100000041000000
+DATA lanes<>+1000(SB)/8, $0x4100000041000000
+DATA lanes<>+1008(SB)/8, $0x4100000041000000
+DATA lanes<>+1016(SB)/8, $0x4100000041000000
+DATA lanes<>+1024(SB)/8, $0x4d0000004d000000
+DATA lanes<>+1032(SB)/8, $0x4d0000004d000000
+DATA lanes<>+1040(SB)/8, $0x4d0000004d000000
+DATA lanes<>+1048(SB)/8, $0x4d0000004d000000
+DATA lanes<>+1056(SB)/8, $0x8000000080000000
+DATA lanes<>+1064(SB)/8, $0x8000000080000000
+DATA lanes<>+1072(SB)/8, $0x8000000080000000
+DATA lanes<>+1080(SB)/8, $0x8000000080000000
+DATA lanes<>+1088(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1096(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1104(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1112(SB)/8, $0xbf000000bf000000
+DATA lanes<>+1120(SB)/8, $0xc0000000c0000000
+DATA lanes<>+1128(SB)/8, $0xc0000000c0000000
+DATA lanes<>+1136(SB)/8, $0xc0000000c0000000
+DATA lanes<>+1144(SB)/8, $0xc0000000c0000000
+DATA lanes<>+1152(SB)/8, $0x4020000040200000
+DATA lanes<>+1160(SB)/8, $0x4020000040200000
+DATA lanes<>+1168(SB)/8, $0x4020000040200000
+DATA lanes<>+1176(SB)/8, $0x4020000040200000
+DATA lanes<>+1184(SB)/8, $0x4120000041200000
+DATA lanes<>+1192(SB)/8, $0x4120000041200000
+DATA lanes<>+1200(SB)/8, $0x4120000041200000
+DATA lanes<>+1208(SB)/8, $0x4120000041200000
+DATA lanes<>+1216(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1224(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1232(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1240(SB)/8, $0x4d3800004d380000
+DATA lanes<>+1248(SB)/8, $0x4040000040400000
+DATA lanes<>+1256(SB)/8, $0x4040000040400000
+DATA lanes<>+1264(SB)/8, $0x4040000040400000
+DATA lanes<>+1272(SB)/8, $0x4040000040400000
+DATA lanes<>+1280(SB)/8, $0x4140000041400000
+DATA lanes<>+1288(SB)/8, $0x4140000041400000
+DATA lanes<>+1296(SB)/8, $0x4140000041400000
+DATA lanes<>+1304(SB)/8, $0x4140000041400000
+DATA lanes<>+1312(SB)/8, $0x3f6000003f600000
+DATA lanes<>+1320(SB)/8, $0x3f6000003f600000
+DATA lanes<>+1328(SB)/8, $0x3f6000003f600000
+DATA lanes<>+1336(SB)/8, $0x3f6000003f600000
+DATA lanes<>+1344(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1352(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1360(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1368(SB)/8, $0x3f8000003f800000
+DATA lanes<>+1376(SB)/8, $0x4180000041800000
+DATA lanes<>+1384(SB)/8, $0x4180000041800000
+DATA lanes<>+1392(SB)/8, $0x4180000041800000
+DATA lanes<>+1400(SB)/8, $0x4180000041800000
+DATA lanes<>+1408(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1416(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1424(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1432(SB)/8, $0x7f8000007f800000
+DATA lanes<>+1440(SB)/8, $0x40a0000040a00000
+DATA lanes<>+1448(SB)/8, $0x40a0000040a00000
+DATA lanes<>+1456(SB)/8, $0x40a0000040a00000
+DATA lanes<>+1464(SB)/8, $0x40a0000040a00000
+DATA lanes<>+1472(SB)/8, $0x40c0000040c00000
+DATA lanes<>+1480(SB)/8, $0x40c0000040c00000
+DATA lanes<>+1488(SB)/8, $0x40c0000040c00000
+DATA lanes<>+1496(SB)/8, $0x40c0000040c00000
+DATA lanes<>+1504(SB)/8, $0x40e0000040e00000
+DATA lanes<>+1512(SB)/8, $0x40e0000040e00000
+DATA lanes<>+1520(SB)/8, $0x40e0000040e00000
+DATA lanes<>+1528(SB)/8, $0x40e0000040e00000
+DATA lanes<>+1536(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+1544(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+1552(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+1560(SB)/8, $0x3fe62e42fefa3800
+DATA lanes<>+1568(SB)/8, $0x3f3172003f317200
+DATA lanes<>+1576(SB)/8, $0x3f3172003f317200
+DATA lanes<>+1584(SB)/8, $0x3f3172003f317200
+DATA lanes<>+1592(SB)/8, $0x3f3172003f317200
+DATA lanes<>+1600(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+1608(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+1616(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+1624(SB)/8, $0xbf9b00c0518a7801
+DATA lanes<>+1632(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1640(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1648(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1656(SB)/8, $0x3fc5555555555503
+DATA lanes<>+1664(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1672(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1680(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1688(SB)/8, $0xbfc5555555555503
+DATA lanes<>+1696(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1704(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1712(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1720(SB)/8, $0xbe2abf03be2abf03
+DATA lanes<>+1728(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+1736(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+1744(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+1752(SB)/8, $0xbd153d05bd153d05
+DATA lanes<>+1760(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1768(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1776(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1784(SB)/8, $0xb102e308b102e308
+DATA lanes<>+1792(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1800(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1808(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1816(SB)/8, $0x3fe000000000000a
+DATA lanes<>+1824(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1832(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1840(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1848(SB)/8, $0x3fa555555555060a
+DATA lanes<>+1856(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1864(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1872(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1880(SB)/8, $0x3ec71def4500760a
+DATA lanes<>+1888(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1896(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1904(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1912(SB)/8, $0xbec71def4500760a
+DATA lanes<>+1920(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+1928(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+1936(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+1944(SB)/8, $0xbeaccb49adc37911
+DATA lanes<>+1952(SB)/8, $0x3f3172153f317215
+DATA lanes<>+1960(SB)/8, $0x3f3172153f317215
+DATA lanes<>+1968(SB)/8, $0x3f3172153f317215
+DATA lanes<>+1976(SB)/8, $0x3f3172153f317215
+DATA lanes<>+1984(SB)/8, $0x400921fb54442d18
+DATA lanes<>+1992(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2000(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2008(SB)/8, $0x400921fb54442d18
+DATA lanes<>+2016(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2024(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2032(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2040(SB)/8, $0x3f3172183f317218
+DATA lanes<>+2048(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2056(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2064(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2072(SB)/8, $0x33b1721833b17218
+DATA lanes<>+2080(SB)/8, $0xbfd812746b037a25
+DATA lanes<>+2088(SB)/8, $0xbfd812746b037a25
+DATA lanes<>+2096(SB)/8, $0xbfd812746b037a25
+DATA lanes<>+2104(SB)/8, $0xbfd812746b037a25
+DATA lanes<>+2112(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2120(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2128(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2136(SB)/8, $0x3d2aac2e3d2aac2e
+DATA lanes<>+2144(SB)/8, $0x3fc02e2f3fc02e2f
+DATA lanes<>+2152(SB)/8, $0x3fc02e2f3fc02e2f
+DATA lanes<>+2160(SB)/8, $0x3fc02e2f3fc02e2f
+DATA lanes<>+2168(SB)/8, $0x3fc02e2f3fc02e2f
+DATA lanes<>+2176(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+2184(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+2192(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+2200(SB)/8, $0x3d2ef35793c76730
+DATA lanes<>+2208(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+2216(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+2224(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+2232(SB)/8, $0x3e80fb3f25157230
+DATA lanes<>+2240(SB)/8, $0xb696e832b696e832
+DATA lanes<>+2248(SB)/8, $0xb696e832b696e832
+DATA lanes<>+2256(SB)/8, $0xb696e832b696e832
+DATA lanes<>+2264(SB)/8, $0xb696e832b696e832
+DATA lanes<>+2272(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+2280(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+2288(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+2296(SB)/8, $0x3f82c3393f82c339
+DATA lanes<>+2304(SB)/8, $0x433800000000043b
+DATA lanes<>+2312(SB)/8, $0x433800000000043b
+DATA lanes<>+2320(SB)/8, $0x433800000000043b
+DATA lanes<>+2328(SB)/8, $0x433800000000043b
+DATA lanes<>+2336(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2344(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2352(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2360(SB)/8, $0x3fb8aa3b3fb8aa3b
+DATA lanes<>+2368(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2376(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2384(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2392(SB)/8, $0xbfb8aa3bbfb8aa3b
+DATA lanes<>+2400(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2408(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2416(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2424(SB)/8, $0x3c7abc9e3b39803f
+DATA lanes<>+2432(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2440(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2448(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2456(SB)/8, $0x3e0ffe403e0ffe40
+DATA lanes<>+2464(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2472(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2480(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2488(SB)/8, $0x3e2aaa463e2aaa46
+DATA lanes<>+2496(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2504(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2512(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2520(SB)/8, $0xbe2aaa46be2aaa46
+DATA lanes<>+2528(SB)/8, $0xbeef4dce72a8f948
+DATA lanes<>+2536(SB)/8, $0xbeef4dce72a8f948
+DATA lanes<>+2544(SB)/8, $0xbeef4dce72a8f948
+DATA lanes<>+2552(SB)/8, $0xbeef4dce72a8f948
+DATA lanes<>+2560(SB)/8, $0xbfd04a49bfd04a49
+DATA lanes<>+2568(SB)/8, $0xbfd04a49bfd04a49
+DATA lanes<>+2576(SB)/8, $0xbfd04a49bfd04a49
+DATA lanes<>+2584(SB)/8, $0xbfd04a49bfd04a49
+DATA lanes<>+2592(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+2600(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+2608(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+2616(SB)/8, $0xbcb01a4ebcb01a4e
+DATA lanes<>+2624(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+2632(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+2640(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+2648(SB)/8, $0x3ff18932bf08e154
+DATA lanes<>+2656(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+2664(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+2672(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+2680(SB)/8, $0xbfe14eacb1acfe56
+DATA lanes<>+2688(SB)/8, $0x3bbd8a573bbd8a57
+DATA lanes<>+2696(SB)/8, $0x3bbd8a573bbd8a57
+DATA lanes<>+2704(SB)/8, $0x3bbd8a573bbd8a57
+DATA lanes<>+2712(SB)/8, $0x3bbd8a573bbd8a57
+DATA lanes<>+2720(SB)/8, $0x3e513010d516145c
+DATA lanes<>+2728(SB)/8, $0x3e513010d516145c
+DATA lanes<>+2736(SB)/8, $0x3e513010d516145c
+DATA lanes<>+2744(SB)/8, $0x3e513010d516145c
+DATA lanes<>+2752(SB)/8, $0x3e7c8f5d3e7c8f5d
+DATA lanes<>+2760(SB)/8, $0x3e7c8f5d3e7c8f5d
+DATA lanes<>+2768(SB)/8, $0x3e7c8f5d3e7c8f5d
+DATA lanes<>+2776(SB)/8, $0x3e7c8f5d3e7c8f5d
+DATA lanes<>+2784(SB)/8, $0x3aa240633aa24063
+DATA lanes<>+2792(SB)/8, $0x3aa240633aa24063
+DATA lanes<>+2800(SB)/8, $0x3aa240633aa24063
+DATA lanes<>+2808(SB)/8, $0x3aa240633aa24063
+DATA lanes<>+2816(SB)/8, $0xb66c2567b66c2567
+DATA lanes<>+2824(SB)/8, $0xb66c2567b66c2567
+DATA lanes<>+2832(SB)/8, $0xb66c2567b66c2567
+DATA lanes<>+2840(SB)/8, $0xb66c2567b66c2567
+DATA lanes<>+2848(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2856(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2864(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2872(SB)/8, $0x3efa019988e5f467
+DATA lanes<>+2880(SB)/8, $0x3fc06eba8214db69
+DATA lanes<>+2888(SB)/8, $0x3fc06eba8214db69
+DATA lanes<>+2896(SB)/8, $0x3fc06eba8214db69
+DATA lanes<>+2904(SB)/8, $0x3fc06eba8214db69
+DATA lanes<>+2912(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+2920(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+2928(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+2936(SB)/8, $0x3ff20dd750429b6d
+DATA lanes<>+2944(SB)/8, $0xbaa44d74baa44d74
+DATA lanes<>+2952(SB)/8, $0xbaa44d74baa44d74
+DATA lanes<>+2960(SB)/8, $0xbaa44d74baa44d74
+DATA lanes<>+2968(SB)/8, $0xbaa44d74baa44d74
+DATA lanes<>+2976(SB)/8, $0xbec09376bec09376
+DATA lanes<>+2984(SB)/8, $0xbec09376bec09376
+DATA lanes<>+2992(SB)/8, $0xbec09376bec09376
+DATA lanes<>+3000(SB)/8, $0xbec09376bec09376
+DATA lanes<>+3008(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+3016(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+3024(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+3032(SB)/8, $0x3eb85da27065fd76
+DATA lanes<>+3040(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+3048(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+3056(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+3064(SB)/8, $0xbe7ebe66db1e1f78
+DATA lanes<>+3072(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+3080(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+3088(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+3096(SB)/8, $0xba3fc47cba3fc47c
+DATA lanes<>+3104(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+3112(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+3120(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+3128(SB)/8, $0x3eaaaa7d3eaaaa7d
+DATA lanes<>+3136(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+3144(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+3152(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+3160(SB)/8, $0x4b40007e4b40007e
+DATA lanes<>+3168(SB)/8, $0x3f1f9a3b8deb097e
+DATA lanes<>+3176(SB)/8, $0x3f1f9a3b8deb097e
+DATA lanes<>+3184(SB)/8, $0x3f1f9a3b8deb097e
+DATA lanes<>+3192(SB)/8, $0x3f1f9a3b8deb097e
+DATA lanes<>+3200(SB)/8, $0x40354f7f40354f7f
+DATA lanes<>+3208(SB)/8, $0x40354f7f40354f7f
+DATA lanes<>+3216(SB)/8, $0x40354f7f40354f7f
+DATA lanes<>+3224(SB)/8, $0x40354f7f40354f7f
+DATA lanes<>+3232(SB)/8, $0xb94a4183b94a4183
+DATA lanes<>+3240(SB)/8, $0xb94a4183b94a4183
+DATA lanes<>+3248(SB)/8, $0xb94a4183b94a4183
+DATA lanes<>+3256(SB)/8, $0xb94a4183b94a4183
+DATA lanes<>+3264(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+3272(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+3280(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+3288(SB)/8, $0x3f7908f45f85f884
+DATA lanes<>+3296(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3304(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3312(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3320(SB)/8, $0x3c091e893c091e89
+DATA lanes<>+3328(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3336(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3344(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3352(SB)/8, $0xbc091e89bc091e89
+DATA lanes<>+3360(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+3368(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+3376(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+3384(SB)/8, $0x35bfbe8e35bfbe8e
+DATA lanes<>+3392(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+3400(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+3408(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+3416(SB)/8, $0x3e60b8364ffae590
+DATA lanes<>+3424(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+3432(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+3440(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+3448(SB)/8, $0x3fd52cac2370ae91
+DATA lanes<>+3456(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3464(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3472(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3480(SB)/8, $0x3f2a01a013d10f98
+DATA lanes<>+3488(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3496(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3504(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3512(SB)/8, $0xbf2a01a013d10f98
+DATA lanes<>+3520(SB)/8, $0xbf4c02db92fd1799
+DATA lanes<>+3528(SB)/8, $0xbf4c02db92fd1799
+DATA lanes<>+3536(SB)/8, $0xbf4c02db92fd1799
+DATA lanes<>+3544(SB)/8, $0xbf4c02db92fd1799
+DATA lanes<>+3552(SB)/8, $0xbe1a1f9bbe1a1f9b
+DATA lanes<>+3560(SB)/8, $0xbe1a1f9bbe1a1f9b
+DATA lanes<>+3568(SB)/8, $0xbe1a1f9bbe1a1f9b
+DATA lanes<>+3576(SB)/8, $0xbe1a1f9bbe1a1f9b
+DATA lanes<>+3584(SB)/8, $0xbf6b2aa2bf6b2aa2
+DATA lanes<>+3592(SB)/8, $0xbf6b2aa2bf6b2aa2
+DATA lanes<>+3600(SB)/8, $0xbf6b2aa2bf6b2aa2
+DATA lanes<>+3608(SB)/8, $0xbf6b2aa2bf6b2aa2
+DATA lanes<>+3616(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3624(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3632(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3640(SB)/8, $0xbdfb5fa4bdfb5fa4
+DATA lanes<>+3648(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+3656(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+3664(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+3672(SB)/8, $0x3bd2cfa53bd2cfa5
+DATA lanes<>+3680(SB)/8, $0xbe8638b5ee7f46ab
+DATA lanes<>+3688(SB)/8, $0xbe8638b5ee7f46ab
+DATA lanes<>+3696(SB)/8, $0xbe8638b5ee7f46ab
+DATA lanes<>+3704(SB)/8, $0xbe8638b5ee7f46ab
+DATA lanes<>+3712(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3720(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3728(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3736(SB)/8, $0x3f81111111124db0
+DATA lanes<>+3744(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3752(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3760(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3768(SB)/8, $0xbf81111111124db0
+DATA lanes<>+3776(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3784(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3792(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3800(SB)/8, $0x3e0f40b13e0f40b1
+DATA lanes<>+3808(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+3816(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+3824(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+3832(SB)/8, $0x3ed3bd03b5ef6eb3
+DATA lanes<>+3840(SB)/8, $0xbb88e4babb88e4ba
+DATA lanes<>+3848(SB)/8, $0xbb88e4babb88e4ba
+DATA lanes<>+3856(SB)/8, $0xbb88e4babb88e4ba
+DATA lanes<>+3864(SB)/8, $0xbb88e4babb88e4ba
+DATA lanes<>+3872(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+3880(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+3888(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+3896(SB)/8, $0x3f906ebb3f906ebb
+DATA lanes<>+3904(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+3912(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+3920(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+3928(SB)/8, $0x3fe8be202d26c7bf
+DATA lanes<>+3936(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+3944(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+3952(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+3960(SB)/8, $0xbef3ca47c17fb2c0
+DATA lanes<>+3968(SB)/8, $0x3de70dc33de70dc3
+DATA lanes<>+3976(SB)/8, $0x3de70dc33de70dc3
+DATA lanes<>+3984(SB)/8, $0x3de70dc33de70dc3
+DATA lanes<>+3992(SB)/8, $0x3de70dc33de70dc3
+DATA lanes<>+4000(SB)/8, $0x3d635ac33d635ac3
+DATA lanes<>+4008(SB)/8, $0x3d635ac33d635ac3
+DATA lanes<>+4016(SB)/8, $0x3d635ac33d635ac3
+DATA lanes<>+4024(SB)/8, $0x3d635ac33d635ac3
+DATA lanes<>+4032(SB)/8, $0x3f7565bcd2c54dc4
+DATA lanes<>+4040(SB)/8, $0x3f7565bcd2c54dc4
+DATA lanes<>+4048(SB)/8, $0x3f7565bcd2c54dc4
+DATA lanes<>+4056(SB)/8, $0x3f7565bcd2c54dc4
+DATA lanes<>+4064(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+4072(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+4080(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+4088(SB)/8, $0xbf2fe9c8bf2fe9c8
+DATA lanes<>+4096(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+4104(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+4112(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+4120(SB)/8, $0x3e4ceac93e4ceac9
+DATA lanes<>+4128(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+4136(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+4144(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+4152(SB)/8, $0xbe7fffcabe7fffca
+DATA lanes<>+4160(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+4168(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+4176(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+4184(SB)/8, $0xbfef3fe31ecb49cb
+DATA lanes<>+4192(SB)/8, $0xbb922dcebb922dce
+DATA lanes<>+4200(SB)/8, $0xbb922dcebb922dce
+DATA lanes<>+4208(SB)/8, $0xbb922dcebb922dce
+DATA lanes<>+4216(SB)/8, $0xbb922dcebb922dce
+DATA lanes<>+4224(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+4232(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+4240(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+4248(SB)/8, $0xbfc645fd8a4e3dce
+DATA lanes<>+4256(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+4264(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+4272(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+4280(SB)/8, $0xbf3dd27d589719d0
+DATA lanes<>+4288(SB)/8, $0x3e75fcd03e75fcd0
+DATA lanes<>+4296(SB)/8, $0x3e75fcd03e75fcd0
+DATA lanes<>+4304(SB)/8, $0x3e75fcd03e75fcd0
+DATA lanes<>+4312(SB)/8, $0x3e75fcd03e75fcd0
+DATA lanes<>+4320(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+4328(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+4336(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+4344(SB)/8, $0x3e8f16d13e8f16d1
+DATA lanes<>+4352(SB)/8, $0x3fbce2f21a0458d1
+DATA lanes<>+4360(SB)/8, $0x3fbce2f21a0458d1
+DATA lanes<>+4368(SB)/8, $0x3fbce2f21a0458d1
+DATA lanes<>+4376(SB)/8, $0x3fbce2f21a0458d1
+DATA lanes<>+4384(SB)/8, $0x3c1e7ad23c1e7ad2
+DATA lanes<>+4392(SB)/8, $0x3c1e7ad23c1e7ad2
+DATA lanes<>+4400(SB)/8, $0x3c1e7ad23c1e7ad2
+DATA lanes<>+4408(SB)/8, $0x3c1e7ad23c1e7ad2
+DATA lanes<>+4416(SB)/8, $0x3e0375d33e0375d3
+DATA lanes<>+4424(SB)/8, $0x3e0375d33e0375d3
+DATA lanes<>+4432(SB)/8, $0x3e0375d33e0375d3
+DATA lanes<>+4440(SB)/8, $0x3e0375d33e0375d3
+DATA lanes<>+4448(SB)/8, $0x3f8036d43f8036d4
+DATA lanes<>+4456(SB)/8, $0x3f8036d43f8036d4
+DATA lanes<>+4464(SB)/8, $0x3f8036d43f8036d4
+DATA lanes<>+4472(SB)/8, $0x3f8036d43f8036d4
+DATA lanes<>+4480(SB)/8, $0x3c1a8dd53c1a8dd5
+DATA lanes<>+4488(SB)/8, $0x3c1a8dd53c1a8dd5
+DATA lanes<>+4496(SB)/8, $0x3c1a8dd53c1a8dd5
+DATA lanes<>+4504(SB)/8, $0x3c1a8dd53c1a8dd5
+DATA lanes<>+4512(SB)/8, $0xbb6d4ed7bb6d4ed7
+DATA lanes<>+4520(SB)/8, $0xbb6d4ed7bb6d4ed7
+DATA lanes<>+4528(SB)/8, $0xbb6d4ed7bb6d4ed7
+DATA lanes<>+4536(SB)/8, $0xbb6d4ed7bb6d4ed7
+DATA lanes<>+4544(SB)/8, $0xbbfa04d9bbfa04d9
+DATA lanes<>+4552(SB)/8, $0xbbfa04d9bbfa04d9
+DATA lanes<>+4560(SB)/8, $0xbbfa04d9bbfa04d9
+DATA lanes<>+4568(SB)/8, $0xbbfa04d9bbfa04d9
+DATA lanes<>+4576(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4584(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4592(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4600(SB)/8, $0x40490fdb40490fdb
+DATA lanes<>+4608(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+4616(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+4624(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+4632(SB)/8, $0xbe43f8e00115b1db
+DATA lanes<>+4640(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+4648(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+4656(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+4664(SB)/8, $0xbece8ac5c91c7ddc
+DATA lanes<>+4672(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+4680(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+4688(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+4696(SB)/8, $0x3f272cf8df671bde
+DATA lanes<>+4704(SB)/8, $0x3821f9e53821f9e5
+DATA lanes<>+4712(SB)/8, $0x3821f9e53821f9e5
+DATA lanes<>+4720(SB)/8, $0x3821f9e53821f9e5
+DATA lanes<>+4728(SB)/8, $0x3821f9e53821f9e5
+DATA lanes<>+4736(SB)/8, $0x3d047be63d047be6
+DATA lanes<>+4744(SB)/8, $0x3d047be63d047be6
+DATA lanes<>+4752(SB)/8, $0x3d047be63d047be6
+DATA lanes<>+4760(SB)/8, $0x3d047be63d047be6
+DATA lanes<>+4768(SB)/8, $0x34c3eee834c3eee8
+DATA lanes<>+4776(SB)/8, $0x34c3eee834c3eee8
+DATA lanes<>+4784(SB)/8, $0x34c3eee834c3eee8
+DATA lanes<>+4792(SB)/8, $0x34c3eee834c3eee8
+DATA lanes<>+4800(SB)/8, $0x39652ded39652ded
+DATA lanes<>+4808(SB)/8, $0x39652ded39652ded
+DATA lanes<>+4816(SB)/8, $0x39652ded39652ded
+DATA lanes<>+4824(SB)/8, $0x39652ded39652ded
+DATA lanes<>+4832(SB)/8, $0x3ebba68810c770ed
+DATA lanes<>+4840(SB)/8, $0x3ebba68810c770ed
+DATA lanes<>+4848(SB)/8, $0x3ebba68810c770ed
+DATA lanes<>+4856(SB)/8, $0x3ebba68810c770ed
+DATA lanes<>+4864(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4872(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4880(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4888(SB)/8, $0x3fe62e42fefa39ef
+DATA lanes<>+4896(SB)/8, $0xbf9b82ce313548ef
+DATA lanes<>+4904(SB)/8, $0xbf9b82ce313548ef
+DATA lanes<>+4912(SB)/8, $0xbf9b82ce313548ef
+DATA lanes<>+4920(SB)/8, $0xbf9b82ce313548ef
+DATA lanes<>+4928(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4936(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4944(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4952(SB)/8, $0x3f56c16c184b46f0
+DATA lanes<>+4960(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+4968(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+4976(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+4984(SB)/8, $0x3b461df63b461df6
+DATA lanes<>+4992(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+5000(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+5008(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+5016(SB)/8, $0x3fb38dbd2caa2df6
+DATA lanes<>+5024(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+5032(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+5040(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+5048(SB)/8, $0xbf3269b7e0405af8
+DATA lanes<>+5056(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+5064(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+5072(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+5080(SB)/8, $0x3ff71547652b82fe
+DATA lanes<>+5088(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+5096(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+5104(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+5112(SB)/8, $0xbff71547652b82fe
+DATA lanes<>+5120(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5128(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5136(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5144(SB)/8, $0x3efffffe3efffffe
+DATA lanes<>+5152(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5160(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5168(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5176(SB)/8, $0x7fffffff7fffffff
+DATA lanes<>+5184(SB)/8, $0x3c30000000000000
+DATA lanes<>+5192(SB)/8, $0x4338000000000000
+DATA lanes<>+5200(SB)/8, $0x3ff0000000000000
+DATA lanes<>+5208(SB)/8, $0x4086300000000000
+DATA lanes<>+5216(SB)/8, $0xc087500000000000
+DATA lanes<>+5224(SB)/8, $0x3e928aedb7c2af06
+DATA lanes<>+5232(SB)/8, $0x3fa1111111111111
+DATA lanes<>+5240(SB)/8, $0x3f98618618618618
+DATA lanes<>+5248(SB)/8, $0x3fd0330330330330
+DATA lanes<>+5256(SB)/8, $0x3fc5555555555555
+DATA lanes<>+5264(SB)/8, $0xbe29d29e6157f357
+DATA lanes<>+5272(SB)/8, $0x3e5add8c438a4e5b
+DATA lanes<>+5280(SB)/8, $0xbe5add8c438a4e5b
+DATA lanes<>+5288(SB)/8, $0xbe1c3e808ad0d45c
+DATA lanes<>+5296(SB)/8, $0x3fb364d9364d9365
+DATA lanes<>+5304(SB)/8, $0xbe4549b6d444429b
+DATA lanes<>+5312(SB)/8, $0x403b4ccccccccccd
+DATA lanes<>+5320(SB)/8, $0x3de3a7263f93c2df
+DATA lanes<>+5328(SB)/8, $0x43380000000003fe
+DATA lanes<>+5336(SB)/8, $0x7fffffffffffffff
+DATA lanes<>+5344(SB)/8, $0x4b00000033000000
+DATA lanes<>+5352(SB)/8, $0x4b40000049400000
+DATA lanes<>+5360(SB)/8, $0x4080000000800000
+DATA lanes<>+5368(SB)/8, $0x3e820000ff800000
+DATA lanes<>+5376(SB)/8, $0x7fc0000042b20000
+DATA lanes<>+5384(SB)/8, $0x407a4000c2d00000
+DATA lanes<>+5392(SB)/8, $0x3f000110b0ce2703
+DATA lanes<>+5400(SB)/8, $0x3e81981a3ab5561a
+DATA lanes<>+5408(SB)/8, $0x3dd9062cba1dd126
+DATA lanes<>+5416(SB)/8, $0x3cc30c31bdffaa2f
+DATA lanes<>+5424(SB)/8, $0xbe2a6b42be800041
+DATA lanes<>+5432(SB)/8, $0x3998054dbe074b4a
+DATA lanes<>+5440(SB)/8, $0x3e4cb3844b40007f
+DATA lanes<>+5448(SB)/8, $0xb80e9e8b3d088889
+DATA lanes<>+5456(SB)/8, $0xbd3cb7994b400098
+DATA lanes<>+5464(SB)/8, $0x3e2aaaab4121999a
+DATA lanes<>+5472(SB)/8, $0xb8e6eab33f2aaaab
+DATA lanes<>+5480(SB)/8, $0x3e143bb4ba052bb4
+DATA lanes<>+5488(SB)/8, $0xbcdb4dc4407c0fc1
+DATA lanes<>+5496(SB)/8, $0x407ccccd3d9b26ca
+DATA lanes<>+5504(SB)/8, $0x3eaaaad63e2aaace
+DATA lanes<>+5512(SB)/8, $0x3aae65e13ba3cdd7
+DATA lanes<>+5520(SB)/8, $0x0000000032ee4df7
+GLOBL lanes<>(SB), RODATA|NOPTR, $5528
 
 TEXT ·digammaFloat32PastAVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
@@ -826,12 +845,12 @@ TEXT ·erfFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4992(SB), Y15
-	VBROADCASTSS lanes<>+5288(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y15
+	VBROADCASTSS lanes<>+5440(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+5252(SB), Y12
-	VBROADCASTSS lanes<>+5360(SB), Y11
-	VBROADCASTSS lanes<>+5340(SB), Y10
+	VBROADCASTSS lanes<>+5408(SB), Y12
+	VBROADCASTSS lanes<>+5512(SB), Y11
+	VBROADCASTSS lanes<>+5492(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -849,31 +868,31 @@ line:
 	VFMADD231PS Y5, Y12, Y7
 	VFMADD213PS Y10, Y4, Y6
 	VFMADD213PS Y10, Y5, Y7
-	VFMADD213PS lanes<>+3808(SB), Y4, Y6
-	VFMADD213PS lanes<>+3808(SB), Y5, Y7
-	VFMADD213PS lanes<>+2816(SB), Y4, Y6
-	VFMADD213PS lanes<>+2816(SB), Y5, Y7
-	VFMADD213PS lanes<>+4256(SB), Y4, Y6
-	VFMADD213PS lanes<>+4256(SB), Y5, Y7
+	VFMADD213PS lanes<>+3968(SB), Y4, Y6
+	VFMADD213PS lanes<>+3968(SB), Y5, Y7
+	VFMADD213PS lanes<>+2976(SB), Y4, Y6
+	VFMADD213PS lanes<>+2976(SB), Y5, Y7
+	VFMADD213PS lanes<>+4416(SB), Y4, Y6
+	VFMADD213PS lanes<>+4416(SB), Y5, Y7
 	VFMADD213PS Y1, Y1, Y6
 	VFMADD213PS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5348(SB), Y4
+	VBROADCASTSS lanes<>+5500(SB), Y4
 	VMINPS Y1, Y4, Y5
 	VMINPS Y3, Y4, Y4
-	VBROADCASTSS lanes<>+5280(SB), Y8
-	VBROADCASTSS lanes<>+4032(SB), Y9
+	VBROADCASTSS lanes<>+5436(SB), Y8
+	VBROADCASTSS lanes<>+4192(SB), Y9
 	VFMADD231PS Y5, Y8, Y9
-	VFMADD213PS lanes<>+4032(SB), Y4, Y8
-	VFMADD213PS lanes<>+4576(SB), Y5, Y9
-	VFMADD213PS lanes<>+4576(SB), Y4, Y8
-	VFMADD213PS lanes<>+3392(SB), Y5, Y9
-	VFMADD213PS lanes<>+3392(SB), Y4, Y8
-	VFMADD213PS lanes<>+3424(SB), Y5, Y9
-	VFMADD213PS lanes<>+3424(SB), Y4, Y8
-	VFMADD213PS lanes<>+2400(SB), Y5, Y9
-	VFMADD213PS lanes<>+2400(SB), Y4, Y8
-	VFMADD213PS lanes<>+3072(SB), Y5, Y9
-	VFMADD213PS lanes<>+3072(SB), Y4, Y8
+	VFMADD213PS lanes<>+4192(SB), Y4, Y8
+	VFMADD213PS lanes<>+4736(SB), Y5, Y9
+	VFMADD213PS lanes<>+4736(SB), Y4, Y8
+	VFMADD213PS lanes<>+3552(SB), Y5, Y9
+	VFMADD213PS lanes<>+3552(SB), Y4, Y8
+	VFMADD213PS lanes<>+3584(SB), Y5, Y9
+	VFMADD213PS lanes<>+3584(SB), Y4, Y8
+	VFMADD213PS lanes<>+2560(SB), Y5, Y9
+	VFMADD213PS lanes<>+2560(SB), Y4, Y8
+	VFMADD213PS lanes<>+3232(SB), Y5, Y9
+	VFMADD213PS lanes<>+3232(SB), Y4, Y8
 	VADDPS Y14, Y9, Y4
 	VADDPS Y14, Y8, Y5
 	VSUBPS Y14, Y4, Y2
@@ -882,30 +901,30 @@ line:
 	VPSLLD $23, Y5, Y5
 	VSUBPS Y2, Y9, Y2
 	VSUBPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+5364(SB), Y8
-	VBROADCASTSS lanes<>+4224(SB), Y9
+	VBROADCASTSS lanes<>+5516(SB), Y8
+	VBROADCASTSS lanes<>+4384(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+4224(SB), Y0, Y8
-	VFMADD213PS lanes<>+3840(SB), Y2, Y9
-	VFMADD213PS lanes<>+3840(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
+	VFMADD213PS lanes<>+4384(SB), Y0, Y8
+	VFMADD213PS lanes<>+4000(SB), Y2, Y9
+	VFMADD213PS lanes<>+4000(SB), Y0, Y8
+	VFMADD213PS lanes<>+4288(SB), Y2, Y9
+	VFMADD213PS lanes<>+4288(SB), Y0, Y8
+	VFMADD213PS lanes<>+1952(SB), Y2, Y9
+	VFMADD213PS lanes<>+1952(SB), Y0, Y8
 	VFMADD213PS Y13, Y2, Y9
 	VFMADD213PS Y13, Y0, Y8
 	VFNMADD213PS Y13, Y9, Y4
 	VFNMADD213PS Y13, Y8, Y5
-	VCMPPS $17, lanes<>+1152(SB), Y1, Y0
-	VCMPPS $17, lanes<>+1152(SB), Y3, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y0
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y1
 	VBLENDVPS Y0, Y6, Y4, Y0
 	VBLENDVPS Y1, Y7, Y5, Y1
 	VANDPS Y15, Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+992(SB), Y2, Y2
+	VANDPS lanes<>+1056(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+992(SB), Y3, Y3
+	VANDPS lanes<>+1056(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -924,31 +943,31 @@ line:
 	VFMADD231PS Y5, Y12, Y7
 	VFMADD213PS Y10, Y4, Y6
 	VFMADD213PS Y10, Y5, Y7
-	VFMADD213PS lanes<>+3808(SB), Y4, Y6
-	VFMADD213PS lanes<>+3808(SB), Y5, Y7
-	VFMADD213PS lanes<>+2816(SB), Y4, Y6
-	VFMADD213PS lanes<>+2816(SB), Y5, Y7
-	VFMADD213PS lanes<>+4256(SB), Y4, Y6
-	VFMADD213PS lanes<>+4256(SB), Y5, Y7
+	VFMADD213PS lanes<>+3968(SB), Y4, Y6
+	VFMADD213PS lanes<>+3968(SB), Y5, Y7
+	VFMADD213PS lanes<>+2976(SB), Y4, Y6
+	VFMADD213PS lanes<>+2976(SB), Y5, Y7
+	VFMADD213PS lanes<>+4416(SB), Y4, Y6
+	VFMADD213PS lanes<>+4416(SB), Y5, Y7
 	VFMADD213PS Y1, Y1, Y6
 	VFMADD213PS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5348(SB), Y4
+	VBROADCASTSS lanes<>+5500(SB), Y4
 	VMINPS Y1, Y4, Y5
 	VMINPS Y3, Y4, Y4
-	VBROADCASTSS lanes<>+5280(SB), Y8
-	VBROADCASTSS lanes<>+4032(SB), Y9
+	VBROADCASTSS lanes<>+5436(SB), Y8
+	VBROADCASTSS lanes<>+4192(SB), Y9
 	VFMADD231PS Y5, Y8, Y9
-	VFMADD213PS lanes<>+4032(SB), Y4, Y8
-	VFMADD213PS lanes<>+4576(SB), Y5, Y9
-	VFMADD213PS lanes<>+4576(SB), Y4, Y8
-	VFMADD213PS lanes<>+3392(SB), Y5, Y9
-	VFMADD213PS lanes<>+3392(SB), Y4, Y8
-	VFMADD213PS lanes<>+3424(SB), Y5, Y9
-	VFMADD213PS lanes<>+3424(SB), Y4, Y8
-	VFMADD213PS lanes<>+2400(SB), Y5, Y9
-	VFMADD213PS lanes<>+2400(SB), Y4, Y8
-	VFMADD213PS lanes<>+3072(SB), Y5, Y9
-	VFMADD213PS lanes<>+3072(SB), Y4, Y8
+	VFMADD213PS lanes<>+4192(SB), Y4, Y8
+	VFMADD213PS lanes<>+4736(SB), Y5, Y9
+	VFMADD213PS lanes<>+4736(SB), Y4, Y8
+	VFMADD213PS lanes<>+3552(SB), Y5, Y9
+	VFMADD213PS lanes<>+3552(SB), Y4, Y8
+	VFMADD213PS lanes<>+3584(SB), Y5, Y9
+	VFMADD213PS lanes<>+3584(SB), Y4, Y8
+	VFMADD213PS lanes<>+2560(SB), Y5, Y9
+	VFMADD213PS lanes<>+2560(SB), Y4, Y8
+	VFMADD213PS lanes<>+3232(SB), Y5, Y9
+	VFMADD213PS lanes<>+3232(SB), Y4, Y8
 	VADDPS Y14, Y9, Y4
 	VADDPS Y14, Y8, Y5
 	VSUBPS Y14, Y4, Y2
@@ -957,30 +976,30 @@ line:
 	VPSLLD $23, Y5, Y5
 	VSUBPS Y2, Y9, Y2
 	VSUBPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+5364(SB), Y8
-	VBROADCASTSS lanes<>+4224(SB), Y9
+	VBROADCASTSS lanes<>+5516(SB), Y8
+	VBROADCASTSS lanes<>+4384(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+4224(SB), Y0, Y8
-	VFMADD213PS lanes<>+3840(SB), Y2, Y9
-	VFMADD213PS lanes<>+3840(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
+	VFMADD213PS lanes<>+4384(SB), Y0, Y8
+	VFMADD213PS lanes<>+4000(SB), Y2, Y9
+	VFMADD213PS lanes<>+4000(SB), Y0, Y8
+	VFMADD213PS lanes<>+4288(SB), Y2, Y9
+	VFMADD213PS lanes<>+4288(SB), Y0, Y8
+	VFMADD213PS lanes<>+1952(SB), Y2, Y9
+	VFMADD213PS lanes<>+1952(SB), Y0, Y8
 	VFMADD213PS Y13, Y2, Y9
 	VFMADD213PS Y13, Y0, Y8
 	VFNMADD213PS Y13, Y9, Y4
 	VFNMADD213PS Y13, Y8, Y5
-	VCMPPS $17, lanes<>+1152(SB), Y1, Y0
-	VCMPPS $17, lanes<>+1152(SB), Y3, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y0
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y1
 	VBLENDVPS Y0, Y6, Y4, Y0
 	VBLENDVPS Y1, Y7, Y5, Y1
 	VANDPS Y15, Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VMOVUPS 64(SI)(CX*4), Y2
-	VANDPS lanes<>+992(SB), Y2, Y2
+	VANDPS lanes<>+1056(SB), Y2, Y2
 	VMOVUPS 96(SI)(CX*4), Y3
-	VANDPS lanes<>+992(SB), Y3, Y3
+	VANDPS lanes<>+1056(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -997,12 +1016,12 @@ TEXT ·erfFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4992(SB), Y15
-	VBROADCASTSS lanes<>+5288(SB), Y14
+	VBROADCASTSS lanes<>+5152(SB), Y15
+	VBROADCASTSS lanes<>+5440(SB), Y14
 	VBROADCASTSS lanes<>+64(SB), Y13
-	VBROADCASTSS lanes<>+5252(SB), Y12
-	VBROADCASTSS lanes<>+5360(SB), Y11
-	VBROADCASTSS lanes<>+5340(SB), Y10
+	VBROADCASTSS lanes<>+5408(SB), Y12
+	VBROADCASTSS lanes<>+5512(SB), Y11
+	VBROADCASTSS lanes<>+5492(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1020,31 +1039,31 @@ main:
 	VFMADD231PS Y5, Y12, Y7
 	VFMADD213PS Y10, Y4, Y6
 	VFMADD213PS Y10, Y5, Y7
-	VFMADD213PS lanes<>+3808(SB), Y4, Y6
-	VFMADD213PS lanes<>+3808(SB), Y5, Y7
-	VFMADD213PS lanes<>+2816(SB), Y4, Y6
-	VFMADD213PS lanes<>+2816(SB), Y5, Y7
-	VFMADD213PS lanes<>+4256(SB), Y4, Y6
-	VFMADD213PS lanes<>+4256(SB), Y5, Y7
+	VFMADD213PS lanes<>+3968(SB), Y4, Y6
+	VFMADD213PS lanes<>+3968(SB), Y5, Y7
+	VFMADD213PS lanes<>+2976(SB), Y4, Y6
+	VFMADD213PS lanes<>+2976(SB), Y5, Y7
+	VFMADD213PS lanes<>+4416(SB), Y4, Y6
+	VFMADD213PS lanes<>+4416(SB), Y5, Y7
 	VFMADD213PS Y1, Y1, Y6
 	VFMADD213PS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5348(SB), Y4
+	VBROADCASTSS lanes<>+5500(SB), Y4
 	VMINPS Y1, Y4, Y5
 	VMINPS Y3, Y4, Y4
-	VBROADCASTSS lanes<>+5280(SB), Y8
-	VBROADCASTSS lanes<>+4032(SB), Y9
+	VBROADCASTSS lanes<>+5436(SB), Y8
+	VBROADCASTSS lanes<>+4192(SB), Y9
 	VFMADD231PS Y5, Y8, Y9
-	VFMADD213PS lanes<>+4032(SB), Y4, Y8
-	VFMADD213PS lanes<>+4576(SB), Y5, Y9
-	VFMADD213PS lanes<>+4576(SB), Y4, Y8
-	VFMADD213PS lanes<>+3392(SB), Y5, Y9
-	VFMADD213PS lanes<>+3392(SB), Y4, Y8
-	VFMADD213PS lanes<>+3424(SB), Y5, Y9
-	VFMADD213PS lanes<>+3424(SB), Y4, Y8
-	VFMADD213PS lanes<>+2400(SB), Y5, Y9
-	VFMADD213PS lanes<>+2400(SB), Y4, Y8
-	VFMADD213PS lanes<>+3072(SB), Y5, Y9
-	VFMADD213PS lanes<>+3072(SB), Y4, Y8
+	VFMADD213PS lanes<>+4192(SB), Y4, Y8
+	VFMADD213PS lanes<>+4736(SB), Y5, Y9
+	VFMADD213PS lanes<>+4736(SB), Y4, Y8
+	VFMADD213PS lanes<>+3552(SB), Y5, Y9
+	VFMADD213PS lanes<>+3552(SB), Y4, Y8
+	VFMADD213PS lanes<>+3584(SB), Y5, Y9
+	VFMADD213PS lanes<>+3584(SB), Y4, Y8
+	VFMADD213PS lanes<>+2560(SB), Y5, Y9
+	VFMADD213PS lanes<>+2560(SB), Y4, Y8
+	VFMADD213PS lanes<>+3232(SB), Y5, Y9
+	VFMADD213PS lanes<>+3232(SB), Y4, Y8
 	VADDPS Y14, Y9, Y4
 	VADDPS Y14, Y8, Y5
 	VSUBPS Y14, Y4, Y2
@@ -1053,30 +1072,30 @@ main:
 	VPSLLD $23, Y5, Y5
 	VSUBPS Y2, Y9, Y2
 	VSUBPS Y0, Y8, Y0
-	VBROADCASTSS lanes<>+5364(SB), Y8
-	VBROADCASTSS lanes<>+4224(SB), Y9
+	VBROADCASTSS lanes<>+5516(SB), Y8
+	VBROADCASTSS lanes<>+4384(SB), Y9
 	VFMADD231PS Y2, Y8, Y9
-	VFMADD213PS lanes<>+4224(SB), Y0, Y8
-	VFMADD213PS lanes<>+3840(SB), Y2, Y9
-	VFMADD213PS lanes<>+3840(SB), Y0, Y8
-	VFMADD213PS lanes<>+4128(SB), Y2, Y9
-	VFMADD213PS lanes<>+4128(SB), Y0, Y8
-	VFMADD213PS lanes<>+1792(SB), Y2, Y9
-	VFMADD213PS lanes<>+1792(SB), Y0, Y8
+	VFMADD213PS lanes<>+4384(SB), Y0, Y8
+	VFMADD213PS lanes<>+4000(SB), Y2, Y9
+	VFMADD213PS lanes<>+4000(SB), Y0, Y8
+	VFMADD213PS lanes<>+4288(SB), Y2, Y9
+	VFMADD213PS lanes<>+4288(SB), Y0, Y8
+	VFMADD213PS lanes<>+1952(SB), Y2, Y9
+	VFMADD213PS lanes<>+1952(SB), Y0, Y8
 	VFMADD213PS Y13, Y2, Y9
 	VFMADD213PS Y13, Y0, Y8
 	VFNMADD213PS Y13, Y9, Y4
 	VFNMADD213PS Y13, Y8, Y5
-	VCMPPS $17, lanes<>+1152(SB), Y1, Y0
-	VCMPPS $17, lanes<>+1152(SB), Y3, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y0
+	VCMPPS $17, lanes<>+1312(SB), Y3, Y1
 	VBLENDVPS Y0, Y6, Y4, Y0
 	VBLENDVPS Y1, Y7, Y5, Y1
 	VANDPS Y15, Y0, Y0
 	VANDPS Y15, Y1, Y1
 	VMOVUPS (SI)(CX*4), Y2
-	VANDPS lanes<>+992(SB), Y2, Y2
+	VANDPS lanes<>+1056(SB), Y2, Y2
 	VMOVUPS 32(SI)(CX*4), Y3
-	VANDPS lanes<>+992(SB), Y3, Y3
+	VANDPS lanes<>+1056(SB), Y3, Y3
 	VORPS Y2, Y0, Y0
 	VORPS Y3, Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -1096,34 +1115,34 @@ single:
 	VMOVAPS Y11, Y3
 	VFMADD231PS Y2, Y12, Y3
 	VFMADD213PS Y10, Y2, Y3
-	VFMADD213PS lanes<>+3808(SB), Y2, Y3
-	VFMADD213PS lanes<>+2816(SB), Y2, Y3
-	VFMADD213PS lanes<>+4256(SB), Y2, Y3
+	VFMADD213PS lanes<>+3968(SB), Y2, Y3
+	VFMADD213PS lanes<>+2976(SB), Y2, Y3
+	VFMADD213PS lanes<>+4416(SB), Y2, Y3
 	VFMADD213PS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y2
+	VBROADCASTSS lanes<>+5500(SB), Y2
 	VMINPS Y1, Y2, Y2
-	VBROADCASTSS lanes<>+5280(SB), Y4
-	VFMADD213PS lanes<>+4032(SB), Y2, Y4
-	VFMADD213PS lanes<>+4576(SB), Y2, Y4
-	VFMADD213PS lanes<>+3392(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+2400(SB), Y2, Y4
-	VFMADD213PS lanes<>+3072(SB), Y2, Y4
+	VBROADCASTSS lanes<>+5436(SB), Y4
+	VFMADD213PS lanes<>+4192(SB), Y2, Y4
+	VFMADD213PS lanes<>+4736(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2560(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
 	VADDPS Y14, Y4, Y2
 	VSUBPS Y14, Y2, Y5
 	VPSLLD $23, Y2, Y2
 	VSUBPS Y5, Y4, Y4
-	VBROADCASTSS lanes<>+5364(SB), Y5
-	VFMADD213PS lanes<>+4224(SB), Y4, Y5
-	VFMADD213PS lanes<>+3840(SB), Y4, Y5
-	VFMADD213PS lanes<>+4128(SB), Y4, Y5
-	VFMADD213PS lanes<>+1792(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5516(SB), Y5
+	VFMADD213PS lanes<>+4384(SB), Y4, Y5
+	VFMADD213PS lanes<>+4000(SB), Y4, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y5
+	VFMADD213PS lanes<>+1952(SB), Y4, Y5
 	VFMADD213PS Y13, Y4, Y5
 	VFNMADD213PS Y13, Y5, Y2
-	VCMPPS $17, lanes<>+1152(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y1
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+992(SB), Y0, Y0
+	VANDPS lanes<>+1056(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -1142,34 +1161,34 @@ tail:
 	VMOVAPS Y11, Y3
 	VFMADD231PS Y2, Y12, Y3
 	VFMADD213PS Y10, Y2, Y3
-	VFMADD213PS lanes<>+3808(SB), Y2, Y3
-	VFMADD213PS lanes<>+2816(SB), Y2, Y3
-	VFMADD213PS lanes<>+4256(SB), Y2, Y3
+	VFMADD213PS lanes<>+3968(SB), Y2, Y3
+	VFMADD213PS lanes<>+2976(SB), Y2, Y3
+	VFMADD213PS lanes<>+4416(SB), Y2, Y3
 	VFMADD213PS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5348(SB), Y2
+	VBROADCASTSS lanes<>+5500(SB), Y2
 	VMINPS Y1, Y2, Y2
-	VBROADCASTSS lanes<>+5280(SB), Y4
-	VFMADD213PS lanes<>+4032(SB), Y2, Y4
-	VFMADD213PS lanes<>+4576(SB), Y2, Y4
-	VFMADD213PS lanes<>+3392(SB), Y2, Y4
-	VFMADD213PS lanes<>+3424(SB), Y2, Y4
-	VFMADD213PS lanes<>+2400(SB), Y2, Y4
-	VFMADD213PS lanes<>+3072(SB), Y2, Y4
+	VBROADCASTSS lanes<>+5436(SB), Y4
+	VFMADD213PS lanes<>+4192(SB), Y2, Y4
+	VFMADD213PS lanes<>+4736(SB), Y2, Y4
+	VFMADD213PS lanes<>+3552(SB), Y2, Y4
+	VFMADD213PS lanes<>+3584(SB), Y2, Y4
+	VFMADD213PS lanes<>+2560(SB), Y2, Y4
+	VFMADD213PS lanes<>+3232(SB), Y2, Y4
 	VADDPS Y14, Y4, Y2
 	VSUBPS Y14, Y2, Y5
 	VPSLLD $23, Y2, Y2
 	VSUBPS Y5, Y4, Y4
-	VBROADCASTSS lanes<>+5364(SB), Y5
-	VFMADD213PS lanes<>+4224(SB), Y4, Y5
-	VFMADD213PS lanes<>+3840(SB), Y4, Y5
-	VFMADD213PS lanes<>+4128(SB), Y4, Y5
-	VFMADD213PS lanes<>+1792(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5516(SB), Y5
+	VFMADD213PS lanes<>+4384(SB), Y4, Y5
+	VFMADD213PS lanes<>+4000(SB), Y4, Y5
+	VFMADD213PS lanes<>+4288(SB), Y4, Y5
+	VFMADD213PS lanes<>+1952(SB), Y4, Y5
 	VFMADD213PS Y13, Y4, Y5
 	VFNMADD213PS Y13, Y5, Y2
-	VCMPPS $17, lanes<>+1152(SB), Y1, Y1
+	VCMPPS $17, lanes<>+1312(SB), Y1, Y1
 	VBLENDVPS Y1, Y3, Y2, Y1
 	VANDPS Y15, Y1, Y1
-	VANDPS lanes<>+992(SB), Y0, Y0
+	VANDPS lanes<>+1056(SB), Y0, Y0
 	VORPS Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
@@ -1183,11 +1202,11 @@ TEXT ·erfFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4992(SB), Z31
-	VBROADCASTSS lanes<>+5204(SB), Z30
-	VBROADCASTSS lanes<>+5232(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5216(SB), Z27
+	VBROADCASTSS lanes<>+5152(SB), Z31
+	VBROADCASTSS lanes<>+5356(SB), Z30
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5488(SB), Z28
+	VBROADCASTSS lanes<>+5372(SB), Z27
 	VMOVUPS lanes<>+128(SB), Z26
 	VMOVUPS lanes<>+384(SB), Z25
 	VMOVUPS lanes<>+192(SB), Z24
@@ -1310,11 +1329,11 @@ TEXT ·erfFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+4992(SB), Z31
-	VBROADCASTSS lanes<>+5204(SB), Z30
-	VBROADCASTSS lanes<>+5232(SB), Z29
-	VBROADCASTSS lanes<>+5336(SB), Z28
-	VBROADCASTSS lanes<>+5216(SB), Z27
+	VBROADCASTSS lanes<>+5152(SB), Z31
+	VBROADCASTSS lanes<>+5356(SB), Z30
+	VBROADCASTSS lanes<>+5388(SB), Z29
+	VBROADCASTSS lanes<>+5488(SB), Z28
+	VBROADCASTSS lanes<>+5372(SB), Z27
 	VMOVUPS lanes<>+128(SB), Z26
 	VMOVUPS lanes<>+384(SB), Z25
 	VMOVUPS lanes<>+192(SB), Z24
@@ -1449,8 +1468,8 @@ TEXT ·erfFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5040(SB), Y15
-	VBROADCASTSD lanes<>+5184(SB), Y14
+	VBROADCASTSD lanes<>+5200(SB), Y15
+	VBROADCASTSD lanes<>+5336(SB), Y14
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -1462,12 +1481,12 @@ main:
 	VANDPD Y14, Y2, Y3
 	VANDPD Y14, Y1, Y4
 	VANDPD Y14, Y3, Y5
-	VBROADCASTSD lanes<>+5160(SB), Y6
+	VBROADCASTSD lanes<>+5312(SB), Y6
 	VMINPD Y4, Y6, Y4
 	VMINPD Y5, Y6, Y5
 	VADDPD lanes<>+640(SB), Y4, Y6
 	VADDPD lanes<>+640(SB), Y5, Y7
-	VBROADCASTSD lanes<>+5024(SB), Y8
+	VBROADCASTSD lanes<>+5184(SB), Y8
 	VDIVPD Y6, Y8, Y9
 	VDIVPD Y7, Y8, Y8
 	VSUBPD lanes<>+640(SB), Y4, Y10
@@ -1476,93 +1495,93 @@ main:
 	VDIVPD Y7, Y11, Y7
 	VMULPD Y6, Y6, Y10
 	VMULPD Y7, Y7, Y11
-	VBROADCASTSD lanes<>+5144(SB), Y12
-	VBROADCASTSD lanes<>+3232(SB), Y13
+	VBROADCASTSD lanes<>+5304(SB), Y12
+	VBROADCASTSD lanes<>+3392(SB), Y13
 	VFMADD231PD Y10, Y12, Y13
-	VFMADD213PD lanes<>+3232(SB), Y11, Y12
-	VFMADD213PD lanes<>+2880(SB), Y10, Y13
-	VFMADD213PD lanes<>+2880(SB), Y11, Y12
-	VFMADD213PD lanes<>+2848(SB), Y10, Y13
-	VFMADD213PD lanes<>+2848(SB), Y11, Y12
-	VFMADD213PD lanes<>+3776(SB), Y10, Y13
-	VFMADD213PD lanes<>+3776(SB), Y11, Y12
-	VFMADD213PD lanes<>+4512(SB), Y10, Y13
-	VFMADD213PD lanes<>+4512(SB), Y11, Y12
-	VFMADD213PD lanes<>+4864(SB), Y10, Y13
-	VFMADD213PD lanes<>+4864(SB), Y11, Y12
-	VFMADD213PD lanes<>+1440(SB), Y10, Y13
-	VFMADD213PD lanes<>+1440(SB), Y11, Y12
-	VFMADD213PD lanes<>+4064(SB), Y10, Y13
-	VFMADD213PD lanes<>+4064(SB), Y11, Y12
-	VFMADD213PD lanes<>+2496(SB), Y10, Y13
-	VFMADD213PD lanes<>+2496(SB), Y11, Y12
-	VFMADD213PD lanes<>+4000(SB), Y10, Y13
-	VFMADD213PD lanes<>+4000(SB), Y11, Y12
-	VBROADCASTSD lanes<>+5104(SB), Y2
-	VBROADCASTSD lanes<>+4448(SB), Y0
+	VFMADD213PD lanes<>+3392(SB), Y11, Y12
+	VFMADD213PD lanes<>+3040(SB), Y10, Y13
+	VFMADD213PD lanes<>+3040(SB), Y11, Y12
+	VFMADD213PD lanes<>+3008(SB), Y10, Y13
+	VFMADD213PD lanes<>+3008(SB), Y11, Y12
+	VFMADD213PD lanes<>+3936(SB), Y10, Y13
+	VFMADD213PD lanes<>+3936(SB), Y11, Y12
+	VFMADD213PD lanes<>+4672(SB), Y10, Y13
+	VFMADD213PD lanes<>+4672(SB), Y11, Y12
+	VFMADD213PD lanes<>+5024(SB), Y10, Y13
+	VFMADD213PD lanes<>+5024(SB), Y11, Y12
+	VFMADD213PD lanes<>+1600(SB), Y10, Y13
+	VFMADD213PD lanes<>+1600(SB), Y11, Y12
+	VFMADD213PD lanes<>+4224(SB), Y10, Y13
+	VFMADD213PD lanes<>+4224(SB), Y11, Y12
+	VFMADD213PD lanes<>+2656(SB), Y10, Y13
+	VFMADD213PD lanes<>+2656(SB), Y11, Y12
+	VFMADD213PD lanes<>+4160(SB), Y10, Y13
+	VFMADD213PD lanes<>+4160(SB), Y11, Y12
+	VBROADCASTSD lanes<>+5264(SB), Y2
+	VBROADCASTSD lanes<>+4608(SB), Y0
 	VFMADD231PD Y10, Y2, Y0
-	VFMADD213PD lanes<>+4448(SB), Y11, Y2
-	VFMADD213PD lanes<>+2048(SB), Y10, Y0
-	VFMADD213PD lanes<>+2048(SB), Y11, Y2
-	VFMADD213PD lanes<>+1760(SB), Y10, Y0
-	VFMADD213PD lanes<>+1760(SB), Y11, Y2
-	VFMADD213PD lanes<>+3648(SB), Y10, Y0
-	VFMADD213PD lanes<>+3648(SB), Y11, Y2
-	VFMADD213PD lanes<>+4480(SB), Y10, Y0
-	VFMADD213PD lanes<>+4480(SB), Y11, Y2
-	VFMADD213PD lanes<>+4096(SB), Y10, Y0
-	VFMADD213PD lanes<>+4096(SB), Y11, Y2
-	VFMADD213PD lanes<>+3104(SB), Y10, Y0
-	VFMADD213PD lanes<>+3104(SB), Y11, Y2
-	VFMADD213PD lanes<>+4832(SB), Y10, Y0
-	VFMADD213PD lanes<>+4832(SB), Y11, Y2
+	VFMADD213PD lanes<>+4608(SB), Y11, Y2
+	VFMADD213PD lanes<>+2208(SB), Y10, Y0
+	VFMADD213PD lanes<>+2208(SB), Y11, Y2
+	VFMADD213PD lanes<>+1920(SB), Y10, Y0
+	VFMADD213PD lanes<>+1920(SB), Y11, Y2
+	VFMADD213PD lanes<>+3808(SB), Y10, Y0
+	VFMADD213PD lanes<>+3808(SB), Y11, Y2
+	VFMADD213PD lanes<>+4640(SB), Y10, Y0
+	VFMADD213PD lanes<>+4640(SB), Y11, Y2
+	VFMADD213PD lanes<>+4256(SB), Y10, Y0
+	VFMADD213PD lanes<>+4256(SB), Y11, Y2
 	VFMADD213PD lanes<>+3264(SB), Y10, Y0
 	VFMADD213PD lanes<>+3264(SB), Y11, Y2
-	VFMADD213PD lanes<>+3744(SB), Y10, Y0
-	VFMADD213PD lanes<>+3744(SB), Y11, Y2
-	VFMADD213PD lanes<>+2464(SB), Y10, Y0
-	VFMADD213PD lanes<>+2464(SB), Y11, Y2
+	VFMADD213PD lanes<>+4992(SB), Y10, Y0
+	VFMADD213PD lanes<>+4992(SB), Y11, Y2
+	VFMADD213PD lanes<>+3424(SB), Y10, Y0
+	VFMADD213PD lanes<>+3424(SB), Y11, Y2
+	VFMADD213PD lanes<>+3904(SB), Y10, Y0
+	VFMADD213PD lanes<>+3904(SB), Y11, Y2
+	VFMADD213PD lanes<>+2624(SB), Y10, Y0
+	VFMADD213PD lanes<>+2624(SB), Y11, Y2
 	VFMADD231PD Y6, Y13, Y0
 	VFMADD231PD Y7, Y12, Y2
 	VMULPD Y9, Y0, Y0
 	VMULPD Y8, Y2, Y2
 	VMULPD Y4, Y4, Y6
 	VMULPD Y5, Y5, Y7
-	VBROADCASTSD lanes<>+4928(SB), Y8
-	VFMADD213PD lanes<>+2144(SB), Y8, Y6
-	VFMADD213PD lanes<>+2144(SB), Y8, Y7
-	VSUBPD lanes<>+2144(SB), Y6, Y8
-	VSUBPD lanes<>+2144(SB), Y7, Y9
+	VBROADCASTSD lanes<>+5088(SB), Y8
+	VFMADD213PD lanes<>+2304(SB), Y8, Y6
+	VFMADD213PD lanes<>+2304(SB), Y8, Y7
+	VSUBPD lanes<>+2304(SB), Y6, Y8
+	VSUBPD lanes<>+2304(SB), Y7, Y9
 	VPSLLQ $52, Y6, Y6
 	VPSLLQ $52, Y7, Y7
-	VMULPD lanes<>+1376(SB), Y8, Y10
-	VMULPD lanes<>+1376(SB), Y9, Y11
+	VMULPD lanes<>+1536(SB), Y8, Y10
+	VMULPD lanes<>+1536(SB), Y9, Y11
 	VFMADD231PD Y4, Y4, Y10
 	VFMADD231PD Y5, Y5, Y11
-	VFMADD231PD lanes<>+2016(SB), Y8, Y10
-	VFMADD231PD lanes<>+2016(SB), Y9, Y11
+	VFMADD231PD lanes<>+2176(SB), Y8, Y10
+	VFMADD231PD lanes<>+2176(SB), Y9, Y11
 	VMULPD Y10, Y10, Y4
 	VMULPD Y11, Y11, Y5
-	VBROADCASTSD lanes<>+5120(SB), Y8
-	VBROADCASTSD lanes<>+1728(SB), Y9
+	VBROADCASTSD lanes<>+5280(SB), Y8
+	VBROADCASTSD lanes<>+1888(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1728(SB), Y5, Y8
-	VFMADD213PD lanes<>+3328(SB), Y4, Y9
-	VFMADD213PD lanes<>+3328(SB), Y5, Y8
-	VFMADD213PD lanes<>+3584(SB), Y4, Y9
-	VFMADD213PD lanes<>+3584(SB), Y5, Y8
-	VFMADD213PD lanes<>+1504(SB), Y4, Y9
-	VFMADD213PD lanes<>+1504(SB), Y5, Y8
-	VBROADCASTSD lanes<>+5064(SB), Y12
-	VBROADCASTSD lanes<>+2688(SB), Y13
+	VFMADD213PD lanes<>+1888(SB), Y5, Y8
+	VFMADD213PD lanes<>+3488(SB), Y4, Y9
+	VFMADD213PD lanes<>+3488(SB), Y5, Y8
+	VFMADD213PD lanes<>+3744(SB), Y4, Y9
+	VFMADD213PD lanes<>+3744(SB), Y5, Y8
+	VFMADD213PD lanes<>+1664(SB), Y4, Y9
+	VFMADD213PD lanes<>+1664(SB), Y5, Y8
+	VBROADCASTSD lanes<>+5224(SB), Y12
+	VBROADCASTSD lanes<>+2848(SB), Y13
 	VFMADD231PD Y4, Y12, Y13
-	VFMADD213PD lanes<>+2688(SB), Y5, Y12
-	VFMADD213PD lanes<>+4768(SB), Y4, Y13
-	VFMADD213PD lanes<>+4768(SB), Y5, Y12
-	VFMADD213PD lanes<>+1664(SB), Y4, Y13
-	VFMADD213PD lanes<>+1664(SB), Y5, Y12
-	VFMADD213PD lanes<>+1632(SB), Y4, Y13
-	VFMADD213PD lanes<>+1632(SB), Y5, Y12
+	VFMADD213PD lanes<>+2848(SB), Y5, Y12
+	VFMADD213PD lanes<>+4928(SB), Y4, Y13
+	VFMADD213PD lanes<>+4928(SB), Y5, Y12
+	VFMADD213PD lanes<>+1824(SB), Y4, Y13
+	VFMADD213PD lanes<>+1824(SB), Y5, Y12
+	VFMADD213PD lanes<>+1792(SB), Y4, Y13
+	VFMADD213PD lanes<>+1792(SB), Y5, Y12
 	VFMADD231PD Y10, Y9, Y13
 	VFMADD231PD Y11, Y8, Y12
 	VFNMADD213PD Y15, Y10, Y13
@@ -1589,32 +1608,32 @@ main:
 	VMULPD Y3, Y3, Y7
 	VMULPD Y6, Y6, Y8
 	VMULPD Y7, Y7, Y9
-	VBROADCASTSD lanes<>+5128(SB), Y10
-	VBROADCASTSD lanes<>+3520(SB), Y11
+	VBROADCASTSD lanes<>+5288(SB), Y10
+	VBROADCASTSD lanes<>+3680(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
+	VFMADD213PD lanes<>+3680(SB), Y9, Y10
+	VFMADD213PD lanes<>+2528(SB), Y8, Y11
+	VFMADD213PD lanes<>+2528(SB), Y9, Y10
+	VFMADD213PD lanes<>+3520(SB), Y8, Y11
 	VFMADD213PD lanes<>+3520(SB), Y9, Y10
-	VFMADD213PD lanes<>+2368(SB), Y8, Y11
-	VFMADD213PD lanes<>+2368(SB), Y9, Y10
-	VFMADD213PD lanes<>+3360(SB), Y8, Y11
-	VFMADD213PD lanes<>+3360(SB), Y9, Y10
-	VFMADD213PD lanes<>+4736(SB), Y8, Y11
-	VFMADD213PD lanes<>+4736(SB), Y9, Y10
-	VFMADD213PD lanes<>+1920(SB), Y8, Y11
-	VFMADD213PD lanes<>+1920(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5168(SB), Y12
-	VBROADCASTSD lanes<>+2560(SB), Y13
+	VFMADD213PD lanes<>+4896(SB), Y8, Y11
+	VFMADD213PD lanes<>+4896(SB), Y9, Y10
+	VFMADD213PD lanes<>+2080(SB), Y8, Y11
+	VFMADD213PD lanes<>+2080(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5320(SB), Y12
+	VBROADCASTSD lanes<>+2720(SB), Y13
 	VFMADD231PD Y8, Y12, Y13
-	VFMADD213PD lanes<>+2560(SB), Y9, Y12
-	VFMADD213PD lanes<>+4672(SB), Y8, Y13
-	VFMADD213PD lanes<>+4672(SB), Y9, Y12
-	VFMADD213PD lanes<>+3008(SB), Y8, Y13
-	VFMADD213PD lanes<>+3008(SB), Y9, Y12
-	VFMADD213PD lanes<>+3872(SB), Y8, Y13
-	VFMADD213PD lanes<>+3872(SB), Y9, Y12
-	VFMADD213PD lanes<>+4192(SB), Y8, Y13
-	VFMADD213PD lanes<>+4192(SB), Y9, Y12
-	VFMADD213PD lanes<>+2720(SB), Y8, Y13
 	VFMADD213PD lanes<>+2720(SB), Y9, Y12
+	VFMADD213PD lanes<>+4832(SB), Y8, Y13
+	VFMADD213PD lanes<>+4832(SB), Y9, Y12
+	VFMADD213PD lanes<>+3168(SB), Y8, Y13
+	VFMADD213PD lanes<>+3168(SB), Y9, Y12
+	VFMADD213PD lanes<>+4032(SB), Y8, Y13
+	VFMADD213PD lanes<>+4032(SB), Y9, Y12
+	VFMADD213PD lanes<>+4352(SB), Y8, Y13
+	VFMADD213PD lanes<>+4352(SB), Y9, Y12
+	VFMADD213PD lanes<>+2880(SB), Y8, Y13
+	VFMADD213PD lanes<>+2880(SB), Y9, Y12
 	VFMADD231PD Y6, Y11, Y13
 	VFMADD231PD Y7, Y10, Y12
 	VFMADD213PD Y1, Y1, Y13
@@ -1643,58 +1662,58 @@ single:
 	VMOVUPS (SI)(CX*8), Y0
 	VANDPD Y14, Y0, Y1
 	VANDPD Y14, Y1, Y2
-	VBROADCASTSD lanes<>+5160(SB), Y3
+	VBROADCASTSD lanes<>+5312(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD lanes<>+640(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5024(SB), Y4
+	VBROADCASTSD lanes<>+5184(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD lanes<>+640(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5144(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+2880(SB), Y5, Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+3776(SB), Y5, Y6
-	VFMADD213PD lanes<>+4512(SB), Y5, Y6
-	VFMADD213PD lanes<>+4864(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+2496(SB), Y5, Y6
-	VFMADD213PD lanes<>+4000(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5104(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
-	VFMADD213PD lanes<>+1760(SB), Y5, Y7
-	VFMADD213PD lanes<>+3648(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+4096(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5304(SB), Y6
+	VFMADD213PD lanes<>+3392(SB), Y5, Y6
+	VFMADD213PD lanes<>+3040(SB), Y5, Y6
+	VFMADD213PD lanes<>+3008(SB), Y5, Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+1600(SB), Y5, Y6
+	VFMADD213PD lanes<>+4224(SB), Y5, Y6
+	VFMADD213PD lanes<>+2656(SB), Y5, Y6
+	VFMADD213PD lanes<>+4160(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5264(SB), Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+1920(SB), Y5, Y7
+	VFMADD213PD lanes<>+3808(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
+	VFMADD213PD lanes<>+4256(SB), Y5, Y7
 	VFMADD213PD lanes<>+3264(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+2464(SB), Y5, Y7
+	VFMADD213PD lanes<>+4992(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
+	VFMADD213PD lanes<>+2624(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4928(SB), Y5
-	VFMADD213PD lanes<>+2144(SB), Y5, Y4
-	VSUBPD lanes<>+2144(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5088(SB), Y5
+	VFMADD213PD lanes<>+2304(SB), Y5, Y4
+	VSUBPD lanes<>+2304(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1376(SB), Y5, Y6
+	VMULPD lanes<>+1536(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+2016(SB), Y5, Y6
+	VFMADD231PD lanes<>+2176(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y5
-	VFMADD213PD lanes<>+1728(SB), Y2, Y5
-	VFMADD213PD lanes<>+3328(SB), Y2, Y5
-	VFMADD213PD lanes<>+3584(SB), Y2, Y5
-	VFMADD213PD lanes<>+1504(SB), Y2, Y5
-	VBROADCASTSD lanes<>+5064(SB), Y7
-	VFMADD213PD lanes<>+2688(SB), Y2, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1664(SB), Y2, Y7
-	VFMADD213PD lanes<>+1632(SB), Y2, Y7
+	VBROADCASTSD lanes<>+5280(SB), Y5
+	VFMADD213PD lanes<>+1888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+3744(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5224(SB), Y7
+	VFMADD213PD lanes<>+2848(SB), Y2, Y7
+	VFMADD213PD lanes<>+4928(SB), Y2, Y7
+	VFMADD213PD lanes<>+1824(SB), Y2, Y7
+	VFMADD213PD lanes<>+1792(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -1709,19 +1728,19 @@ single:
 	VCMPPD $17, Y15, Y1, Y3
 	VMULPD Y1, Y1, Y4
 	VMULPD Y4, Y4, Y5
-	VBROADCASTSD lanes<>+5128(SB), Y6
+	VBROADCASTSD lanes<>+5288(SB), Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+2528(SB), Y5, Y6
 	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+2368(SB), Y5, Y6
-	VFMADD213PD lanes<>+3360(SB), Y5, Y6
-	VFMADD213PD lanes<>+4736(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5168(SB), Y7
-	VFMADD213PD lanes<>+2560(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3008(SB), Y5, Y7
-	VFMADD213PD lanes<>+3872(SB), Y5, Y7
-	VFMADD213PD lanes<>+4192(SB), Y5, Y7
+	VFMADD213PD lanes<>+4896(SB), Y5, Y6
+	VFMADD213PD lanes<>+2080(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5320(SB), Y7
 	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+4032(SB), Y5, Y7
+	VFMADD213PD lanes<>+4352(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD231PD Y4, Y6, Y7
 	VFMADD213PD Y1, Y1, Y7
 	VBLENDVPD Y3, Y7, Y2, Y1
@@ -1742,58 +1761,58 @@ tail:
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VANDPD Y14, Y0, Y1
 	VANDPD Y14, Y1, Y2
-	VBROADCASTSD lanes<>+5160(SB), Y3
+	VBROADCASTSD lanes<>+5312(SB), Y3
 	VMINPD Y2, Y3, Y2
 	VADDPD lanes<>+640(SB), Y2, Y3
-	VBROADCASTSD lanes<>+5024(SB), Y4
+	VBROADCASTSD lanes<>+5184(SB), Y4
 	VDIVPD Y3, Y4, Y4
 	VSUBPD lanes<>+640(SB), Y2, Y5
 	VDIVPD Y3, Y5, Y3
 	VMULPD Y3, Y3, Y5
-	VBROADCASTSD lanes<>+5144(SB), Y6
-	VFMADD213PD lanes<>+3232(SB), Y5, Y6
-	VFMADD213PD lanes<>+2880(SB), Y5, Y6
-	VFMADD213PD lanes<>+2848(SB), Y5, Y6
-	VFMADD213PD lanes<>+3776(SB), Y5, Y6
-	VFMADD213PD lanes<>+4512(SB), Y5, Y6
-	VFMADD213PD lanes<>+4864(SB), Y5, Y6
-	VFMADD213PD lanes<>+1440(SB), Y5, Y6
-	VFMADD213PD lanes<>+4064(SB), Y5, Y6
-	VFMADD213PD lanes<>+2496(SB), Y5, Y6
-	VFMADD213PD lanes<>+4000(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5104(SB), Y7
-	VFMADD213PD lanes<>+4448(SB), Y5, Y7
-	VFMADD213PD lanes<>+2048(SB), Y5, Y7
-	VFMADD213PD lanes<>+1760(SB), Y5, Y7
-	VFMADD213PD lanes<>+3648(SB), Y5, Y7
-	VFMADD213PD lanes<>+4480(SB), Y5, Y7
-	VFMADD213PD lanes<>+4096(SB), Y5, Y7
-	VFMADD213PD lanes<>+3104(SB), Y5, Y7
-	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VBROADCASTSD lanes<>+5304(SB), Y6
+	VFMADD213PD lanes<>+3392(SB), Y5, Y6
+	VFMADD213PD lanes<>+3040(SB), Y5, Y6
+	VFMADD213PD lanes<>+3008(SB), Y5, Y6
+	VFMADD213PD lanes<>+3936(SB), Y5, Y6
+	VFMADD213PD lanes<>+4672(SB), Y5, Y6
+	VFMADD213PD lanes<>+5024(SB), Y5, Y6
+	VFMADD213PD lanes<>+1600(SB), Y5, Y6
+	VFMADD213PD lanes<>+4224(SB), Y5, Y6
+	VFMADD213PD lanes<>+2656(SB), Y5, Y6
+	VFMADD213PD lanes<>+4160(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5264(SB), Y7
+	VFMADD213PD lanes<>+4608(SB), Y5, Y7
+	VFMADD213PD lanes<>+2208(SB), Y5, Y7
+	VFMADD213PD lanes<>+1920(SB), Y5, Y7
+	VFMADD213PD lanes<>+3808(SB), Y5, Y7
+	VFMADD213PD lanes<>+4640(SB), Y5, Y7
+	VFMADD213PD lanes<>+4256(SB), Y5, Y7
 	VFMADD213PD lanes<>+3264(SB), Y5, Y7
-	VFMADD213PD lanes<>+3744(SB), Y5, Y7
-	VFMADD213PD lanes<>+2464(SB), Y5, Y7
+	VFMADD213PD lanes<>+4992(SB), Y5, Y7
+	VFMADD213PD lanes<>+3424(SB), Y5, Y7
+	VFMADD213PD lanes<>+3904(SB), Y5, Y7
+	VFMADD213PD lanes<>+2624(SB), Y5, Y7
 	VFMADD231PD Y3, Y6, Y7
 	VMULPD Y4, Y7, Y3
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+4928(SB), Y5
-	VFMADD213PD lanes<>+2144(SB), Y5, Y4
-	VSUBPD lanes<>+2144(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5088(SB), Y5
+	VFMADD213PD lanes<>+2304(SB), Y5, Y4
+	VSUBPD lanes<>+2304(SB), Y4, Y5
 	VPSLLQ $52, Y4, Y4
-	VMULPD lanes<>+1376(SB), Y5, Y6
+	VMULPD lanes<>+1536(SB), Y5, Y6
 	VFMADD231PD Y2, Y2, Y6
-	VFMADD231PD lanes<>+2016(SB), Y5, Y6
+	VFMADD231PD lanes<>+2176(SB), Y5, Y6
 	VMULPD Y6, Y6, Y2
-	VBROADCASTSD lanes<>+5120(SB), Y5
-	VFMADD213PD lanes<>+1728(SB), Y2, Y5
-	VFMADD213PD lanes<>+3328(SB), Y2, Y5
-	VFMADD213PD lanes<>+3584(SB), Y2, Y5
-	VFMADD213PD lanes<>+1504(SB), Y2, Y5
-	VBROADCASTSD lanes<>+5064(SB), Y7
-	VFMADD213PD lanes<>+2688(SB), Y2, Y7
-	VFMADD213PD lanes<>+4768(SB), Y2, Y7
-	VFMADD213PD lanes<>+1664(SB), Y2, Y7
-	VFMADD213PD lanes<>+1632(SB), Y2, Y7
+	VBROADCASTSD lanes<>+5280(SB), Y5
+	VFMADD213PD lanes<>+1888(SB), Y2, Y5
+	VFMADD213PD lanes<>+3488(SB), Y2, Y5
+	VFMADD213PD lanes<>+3744(SB), Y2, Y5
+	VFMADD213PD lanes<>+1664(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5224(SB), Y7
+	VFMADD213PD lanes<>+2848(SB), Y2, Y7
+	VFMADD213PD lanes<>+4928(SB), Y2, Y7
+	VFMADD213PD lanes<>+1824(SB), Y2, Y7
+	VFMADD213PD lanes<>+1792(SB), Y2, Y7
 	VFMADD231PD Y6, Y5, Y7
 	VFNMADD213PD Y15, Y6, Y7
 	VFNMADD213PD Y15, Y6, Y7
@@ -1808,19 +1827,19 @@ tail:
 	VCMPPD $17, Y15, Y1, Y3
 	VMULPD Y1, Y1, Y4
 	VMULPD Y4, Y4, Y5
-	VBROADCASTSD lanes<>+5128(SB), Y6
+	VBROADCASTSD lanes<>+5288(SB), Y6
+	VFMADD213PD lanes<>+3680(SB), Y5, Y6
+	VFMADD213PD lanes<>+2528(SB), Y5, Y6
 	VFMADD213PD lanes<>+3520(SB), Y5, Y6
-	VFMADD213PD lanes<>+2368(SB), Y5, Y6
-	VFMADD213PD lanes<>+3360(SB), Y5, Y6
-	VFMADD213PD lanes<>+4736(SB), Y5, Y6
-	VFMADD213PD lanes<>+1920(SB), Y5, Y6
-	VBROADCASTSD lanes<>+5168(SB), Y7
-	VFMADD213PD lanes<>+2560(SB), Y5, Y7
-	VFMADD213PD lanes<>+4672(SB), Y5, Y7
-	VFMADD213PD lanes<>+3008(SB), Y5, Y7
-	VFMADD213PD lanes<>+3872(SB), Y5, Y7
-	VFMADD213PD lanes<>+4192(SB), Y5, Y7
+	VFMADD213PD lanes<>+4896(SB), Y5, Y6
+	VFMADD213PD lanes<>+2080(SB), Y5, Y6
+	VBROADCASTSD lanes<>+5320(SB), Y7
 	VFMADD213PD lanes<>+2720(SB), Y5, Y7
+	VFMADD213PD lanes<>+4832(SB), Y5, Y7
+	VFMADD213PD lanes<>+3168(SB), Y5, Y7
+	VFMADD213PD lanes<>+4032(SB), Y5, Y7
+	VFMADD213PD lanes<>+4352(SB), Y5, Y7
+	VFMADD213PD lanes<>+2880(SB), Y5, Y7
 	VFMADD231PD Y4, Y6, Y7
 	VFMADD213PD Y1, Y1, Y7
 	VBLENDVPD Y3, Y7, Y2, Y1
@@ -1839,24 +1858,24 @@ TEXT ·erfFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5040(SB), Z31
-	VBROADCASTSD lanes<>+5184(SB), Z30
+	VBROADCASTSD lanes<>+5200(SB), Z31
+	VBROADCASTSD lanes<>+5336(SB), Z30
 	VBROADCASTSD lanes<>+640(SB), Z29
-	VBROADCASTSD lanes<>+2144(SB), Z28
-	VBROADCASTSD lanes<>+5160(SB), Z27
-	VBROADCASTSD lanes<>+5144(SB), Z26
-	VBROADCASTSD lanes<>+3232(SB), Z25
-	VBROADCASTSD lanes<>+2880(SB), Z24
-	VBROADCASTSD lanes<>+2848(SB), Z23
-	VBROADCASTSD lanes<>+3776(SB), Z22
-	VBROADCASTSD lanes<>+4512(SB), Z21
-	VBROADCASTSD lanes<>+4864(SB), Z20
-	VBROADCASTSD lanes<>+1440(SB), Z19
-	VBROADCASTSD lanes<>+4064(SB), Z18
-	VBROADCASTSD lanes<>+2496(SB), Z17
-	VBROADCASTSD lanes<>+4000(SB), Z16
-	VBROADCASTSD lanes<>+5104(SB), Z15
-	VBROADCASTSD lanes<>+4448(SB), Z14
+	VBROADCASTSD lanes<>+2304(SB), Z28
+	VBROADCASTSD lanes<>+5312(SB), Z27
+	VBROADCASTSD lanes<>+5304(SB), Z26
+	VBROADCASTSD lanes<>+3392(SB), Z25
+	VBROADCASTSD lanes<>+3040(SB), Z24
+	VBROADCASTSD lanes<>+3008(SB), Z23
+	VBROADCASTSD lanes<>+3936(SB), Z22
+	VBROADCASTSD lanes<>+4672(SB), Z21
+	VBROADCASTSD lanes<>+5024(SB), Z20
+	VBROADCASTSD lanes<>+1600(SB), Z19
+	VBROADCASTSD lanes<>+4224(SB), Z18
+	VBROADCASTSD lanes<>+2656(SB), Z17
+	VBROADCASTSD lanes<>+4160(SB), Z16
+	VBROADCASTSD lanes<>+5264(SB), Z15
+	VBROADCASTSD lanes<>+4608(SB), Z14
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -1906,64 +1925,64 @@ main:
 	VFMADD231PD Z10, Z15, Z2
 	VMOVAPS Z14, Z0
 	VFMADD231PD Z11, Z15, Z0
-	VFMADD213PD.BCST lanes<>+2048(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2048(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+1760(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+1760(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3648(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3648(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+4480(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+4480(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+4096(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+4096(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+4832(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+4832(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2208(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2208(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+1920(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+1920(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3808(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3808(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+4640(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+4640(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+4256(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+4256(SB), Z11, Z0
 	VFMADD213PD.BCST lanes<>+3264(SB), Z10, Z2
 	VFMADD213PD.BCST lanes<>+3264(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+3744(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+3744(SB), Z11, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z10, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+4992(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+4992(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+3904(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+3904(SB), Z11, Z0
+	VFMADD213PD.BCST lanes<>+2624(SB), Z10, Z2
+	VFMADD213PD.BCST lanes<>+2624(SB), Z11, Z0
 	VFMADD231PD Z6, Z12, Z2
 	VFMADD231PD Z7, Z13, Z0
 	VMULPD Z8, Z2, Z2
 	VMULPD Z9, Z0, Z0
 	VMULPD Z4, Z4, Z6
 	VMULPD Z5, Z5, Z7
-	VFMADD132PD.BCST lanes<>+4928(SB), Z28, Z6
-	VFMADD132PD.BCST lanes<>+4928(SB), Z28, Z7
+	VFMADD132PD.BCST lanes<>+5088(SB), Z28, Z6
+	VFMADD132PD.BCST lanes<>+5088(SB), Z28, Z7
 	VSUBPD Z28, Z6, Z6
 	VSUBPD Z28, Z7, Z7
-	VMULPD.BCST lanes<>+1376(SB), Z6, Z8
-	VMULPD.BCST lanes<>+1376(SB), Z7, Z9
+	VMULPD.BCST lanes<>+1536(SB), Z6, Z8
+	VMULPD.BCST lanes<>+1536(SB), Z7, Z9
 	VFMADD231PD Z4, Z4, Z8
 	VFMADD231PD Z5, Z5, Z9
-	VFMADD231PD.BCST lanes<>+2016(SB), Z6, Z8
-	VFMADD231PD.BCST lanes<>+2016(SB), Z7, Z9
+	VFMADD231PD.BCST lanes<>+2176(SB), Z6, Z8
+	VFMADD231PD.BCST lanes<>+2176(SB), Z7, Z9
 	VMULPD Z8, Z8, Z4
 	VMULPD Z9, Z9, Z5
-	VBROADCASTSD lanes<>+5120(SB), Z10
-	VBROADCASTSD lanes<>+1728(SB), Z11
+	VBROADCASTSD lanes<>+5280(SB), Z10
+	VBROADCASTSD lanes<>+1888(SB), Z11
 	VFMADD231PD Z4, Z10, Z11
-	VFMADD213PD.BCST lanes<>+1728(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+3328(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+3328(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+3584(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+3584(SB), Z5, Z10
-	VFMADD213PD.BCST lanes<>+1504(SB), Z4, Z11
-	VFMADD213PD.BCST lanes<>+1504(SB), Z5, Z10
-	VBROADCASTSD lanes<>+5064(SB), Z12
-	VBROADCASTSD lanes<>+2688(SB), Z13
+	VFMADD213PD.BCST lanes<>+1888(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3488(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3488(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+3744(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+3744(SB), Z5, Z10
+	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z11
+	VFMADD213PD.BCST lanes<>+1664(SB), Z5, Z10
+	VBROADCASTSD lanes<>+5224(SB), Z12
+	VBROADCASTSD lanes<>+2848(SB), Z13
 	VFMADD231PD Z4, Z12, Z13
-	VFMADD213PD.BCST lanes<>+2688(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+4768(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+4768(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+1664(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+1664(SB), Z5, Z12
-	VFMADD213PD.BCST lanes<>+1632(SB), Z4, Z13
-	VFMADD213PD.BCST lanes<>+1632(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+2848(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+4928(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+4928(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+1824(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+1824(SB), Z5, Z12
+	VFMADD213PD.BCST lanes<>+1792(SB), Z4, Z13
+	VFMADD213PD.BCST lanes<>+1792(SB), Z5, Z12
 	VFMADD231PD Z8, Z11, Z13
 	VFMADD231PD Z9, Z10, Z12
 	VFNMADD213PD Z31, Z8, Z13
@@ -1986,32 +2005,32 @@ main:
 	VMULPD Z3, Z3, Z5
 	VMULPD Z4, Z4, Z6
 	VMULPD Z5, Z5, Z7
-	VBROADCASTSD lanes<>+5128(SB), Z8
-	VBROADCASTSD lanes<>+3520(SB), Z9
+	VBROADCASTSD lanes<>+5288(SB), Z8
+	VBROADCASTSD lanes<>+3680(SB), Z9
 	VFMADD231PD Z6, Z8, Z9
+	VFMADD213PD.BCST lanes<>+3680(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2528(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+2528(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+3520(SB), Z6, Z9
 	VFMADD213PD.BCST lanes<>+3520(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+2368(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+2368(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+3360(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+3360(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+4736(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+4736(SB), Z7, Z8
-	VFMADD213PD.BCST lanes<>+1920(SB), Z6, Z9
-	VFMADD213PD.BCST lanes<>+1920(SB), Z7, Z8
-	VBROADCASTSD lanes<>+5168(SB), Z10
-	VBROADCASTSD lanes<>+2560(SB), Z11
+	VFMADD213PD.BCST lanes<>+4896(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+4896(SB), Z7, Z8
+	VFMADD213PD.BCST lanes<>+2080(SB), Z6, Z9
+	VFMADD213PD.BCST lanes<>+2080(SB), Z7, Z8
+	VBROADCASTSD lanes<>+5320(SB), Z10
+	VBROADCASTSD lanes<>+2720(SB), Z11
 	VFMADD231PD Z6, Z10, Z11
-	VFMADD213PD.BCST lanes<>+2560(SB), Z7, Z10
-	VFMADD213PD.BCST lanes<>+4672(SB), Z6, Z11
-	VFMADD213PD.BCST lanes<>+4672(SB), Z7, Z10
-	VFMADD213PD.BCST lanes<>+3008(SB), Z6, Z11
-	VFMADD213PD.BCST lanes<>+3008(SB), Z7, Z10
-	VFMADD213PD.BCST lanes<>+3872(SB), Z6, Z11
-	VFMADD213PD.BCST lanes<>+3872(SB), Z7, Z10
-	VFMADD213PD.BCST lanes<>+4192(SB), Z6, Z11
-	VFMADD213PD.BCST lanes<>+4192(SB), Z7, Z10
-	VFMADD213PD.BCST lanes<>+2720(SB), Z6, Z11
 	VFMADD213PD.BCST lanes<>+2720(SB), Z7, Z10
+	VFMADD213PD.BCST lanes<>+4832(SB), Z6, Z11
+	VFMADD213PD.BCST lanes<>+4832(SB), Z7, Z10
+	VFMADD213PD.BCST lanes<>+3168(SB), Z6, Z11
+	VFMADD213PD.BCST lanes<>+3168(SB), Z7, Z10
+	VFMADD213PD.BCST lanes<>+4032(SB), Z6, Z11
+	VFMADD213PD.BCST lanes<>+4032(SB), Z7, Z10
+	VFMADD213PD.BCST lanes<>+4352(SB), Z6, Z11
+	VFMADD213PD.BCST lanes<>+4352(SB), Z7, Z10
+	VFMADD213PD.BCST lanes<>+2880(SB), Z6, Z11
+	VFMADD213PD.BCST lanes<>+2880(SB), Z7, Z10
 	VFMADD231PD Z4, Z9, Z11
 	VFMADD231PD Z5, Z8, Z10
 	VFMADD213PD Z1, Z1, Z11
@@ -2055,35 +2074,35 @@ masked:
 	VFMADD213PD Z16, Z5, Z6
 	VMOVAPS Z14, Z7
 	VFMADD231PD Z5, Z15, Z7
-	VFMADD213PD.BCST lanes<>+2048(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+1760(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3648(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4480(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4096(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3104(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+4832(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2208(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+1920(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3808(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+4640(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+4256(SB), Z5, Z7
 	VFMADD213PD.BCST lanes<>+3264(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+3744(SB), Z5, Z7
-	VFMADD213PD.BCST lanes<>+2464(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+4992(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3424(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+3904(SB), Z5, Z7
+	VFMADD213PD.BCST lanes<>+2624(SB), Z5, Z7
 	VFMADD231PD Z3, Z6, Z7
 	VMULPD Z4, Z7, Z3
 	VMULPD Z2, Z2, Z4
-	VFMADD132PD.BCST lanes<>+4928(SB), Z28, Z4
+	VFMADD132PD.BCST lanes<>+5088(SB), Z28, Z4
 	VSUBPD Z28, Z4, Z4
-	VMULPD.BCST lanes<>+1376(SB), Z4, Z5
+	VMULPD.BCST lanes<>+1536(SB), Z4, Z5
 	VFMADD231PD Z2, Z2, Z5
-	VFMADD231PD.BCST lanes<>+2016(SB), Z4, Z5
+	VFMADD231PD.BCST lanes<>+2176(SB), Z4, Z5
 	VMULPD Z5, Z5, Z2
-	VBROADCASTSD lanes<>+5120(SB), Z6
-	VFMADD213PD.BCST lanes<>+1728(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3328(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+3584(SB), Z2, Z6
-	VFMADD213PD.BCST lanes<>+1504(SB), Z2, Z6
-	VBROADCASTSD lanes<>+5064(SB), Z7
-	VFMADD213PD.BCST lanes<>+2688(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z7
-	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z7
+	VBROADCASTSD lanes<>+5280(SB), Z6
+	VFMADD213PD.BCST lanes<>+1888(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3488(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+3744(SB), Z2, Z6
+	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z6
+	VBROADCASTSD lanes<>+5224(SB), Z7
+	VFMADD213PD.BCST lanes<>+2848(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+4928(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z7
+	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z7
 	VFMADD231PD Z5, Z6, Z7
 	VFNMADD213PD Z31, Z5, Z7
 	VFNMADD213PD Z31, Z5, Z7
@@ -2096,19 +2115,19 @@ masked:
 	VCMPPD $21, Z31, Z1, K1
 	VMULPD Z1, Z1, Z3
 	VMULPD Z3, Z3, Z4
-	VBROADCASTSD lanes<>+5128(SB), Z5
+	VBROADCASTSD lanes<>+5288(SB), Z5
+	VFMADD213PD.BCST lanes<>+3680(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2528(SB), Z4, Z5
 	VFMADD213PD.BCST lanes<>+3520(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+2368(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+3360(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+4736(SB), Z4, Z5
-	VFMADD213PD.BCST lanes<>+1920(SB), Z4, Z5
-	VBROADCASTSD lanes<>+5168(SB), Z6
-	VFMADD213PD.BCST lanes<>+2560(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4672(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3008(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3872(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4192(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4896(SB), Z4, Z5
+	VFMADD213PD.BCST lanes<>+2080(SB), Z4, Z5
+	VBROADCASTSD lanes<>+5320(SB), Z6
 	VFMADD213PD.BCST lanes<>+2720(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4832(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3168(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4032(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4352(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2880(SB), Z4, Z6
 	VFMADD231PD Z3, Z5, Z6
 	VFMADD213PD Z1, Z1, Z6
 	VSUBPD Z2, Z31, K1, Z6
@@ -2146,84 +2165,84 @@ line:
 	VMULPS Y2, Y2, Y2
 	VMOVUPS 96(DI)(CX*4), Y3
 	VMULPS Y3, Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5220(SB), Y4
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VMINPS Y0, Y4, Y0
 	VMINPS Y1, Y4, Y1
 	VMINPS Y2, Y4, Y2
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+5228(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+2176(SB), Y4
-	VBROADCASTSS lanes<>+2976(SB), Y5
+	VBROADCASTSS lanes<>+2336(SB), Y4
+	VBROADCASTSS lanes<>+3136(SB), Y5
 	VFMADD231PS Y4, Y0, Y5
-	VBROADCASTSS lanes<>+2976(SB), Y6
+	VBROADCASTSS lanes<>+3136(SB), Y6
 	VFMADD231PS Y4, Y1, Y6
-	VBROADCASTSS lanes<>+2976(SB), Y7
+	VBROADCASTSS lanes<>+3136(SB), Y7
 	VFMADD231PS Y4, Y2, Y7
-	VFMADD213PS lanes<>+2976(SB), Y3, Y4
-	VSUBPS lanes<>+2976(SB), Y5, Y8
-	VSUBPS lanes<>+2976(SB), Y6, Y9
-	VSUBPS lanes<>+2976(SB), Y7, Y10
-	VSUBPS lanes<>+2976(SB), Y4, Y11
+	VFMADD213PS lanes<>+3136(SB), Y3, Y4
+	VSUBPS lanes<>+3136(SB), Y5, Y8
+	VSUBPS lanes<>+3136(SB), Y6, Y9
+	VSUBPS lanes<>+3136(SB), Y7, Y10
+	VSUBPS lanes<>+3136(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+2016(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+2016(SB), Y9, Y13
 	VMOVAPS Y2, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+2016(SB), Y10, Y14
 	VMOVAPS Y3, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+5244(SB), Y8
-	VBROADCASTSS lanes<>+3136(SB), Y9
+	VFNMADD231PS lanes<>+2016(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1760(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1760(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1760(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1760(SB), Y11, Y15
+	VBROADCASTSS lanes<>+5400(SB), Y8
+	VBROADCASTSS lanes<>+3296(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3136(SB), Y10
+	VBROADCASTSS lanes<>+3296(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3136(SB), Y11
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3136(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+2304(SB), Y12, Y9
-	VFMADD213PS lanes<>+2304(SB), Y13, Y10
-	VFMADD213PS lanes<>+2304(SB), Y14, Y11
-	VFMADD213PS lanes<>+2304(SB), Y15, Y8
-	VFMADD213PS lanes<>+4960(SB), Y12, Y9
-	VFMADD213PS lanes<>+4960(SB), Y13, Y10
-	VFMADD213PS lanes<>+4960(SB), Y14, Y11
-	VFMADD213PS lanes<>+4960(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
+	VFMADD213PS lanes<>+3296(SB), Y15, Y8
+	VFMADD213PS lanes<>+2112(SB), Y12, Y9
+	VFMADD213PS lanes<>+2112(SB), Y13, Y10
+	VFMADD213PS lanes<>+2112(SB), Y14, Y11
+	VFMADD213PS lanes<>+2112(SB), Y15, Y8
+	VFMADD213PS lanes<>+2464(SB), Y12, Y9
+	VFMADD213PS lanes<>+2464(SB), Y13, Y10
+	VFMADD213PS lanes<>+2464(SB), Y14, Y11
+	VFMADD213PS lanes<>+2464(SB), Y15, Y8
+	VFMADD213PS lanes<>+5120(SB), Y12, Y9
+	VFMADD213PS lanes<>+5120(SB), Y13, Y10
+	VFMADD213PS lanes<>+5120(SB), Y14, Y11
+	VFMADD213PS lanes<>+5120(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+832(SB), Y2, Y2
-	VPAND lanes<>+832(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
 	VPADDD Y0, Y5, Y5
 	VPADDD Y1, Y6, Y6
 	VPADDD Y2, Y7, Y7
@@ -2241,10 +2260,10 @@ line:
 	VMULPS Y1, Y6, Y1
 	VMULPS Y2, Y7, Y2
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+3712(SB), Y0, Y0
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y2, Y2
-	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y1, Y1
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -2279,84 +2298,84 @@ main:
 	VMULPS Y2, Y2, Y2
 	VMOVUPS 96(DI)(CX*4), Y3
 	VMULPS Y3, Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5220(SB), Y4
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VMINPS Y0, Y4, Y0
 	VMINPS Y1, Y4, Y1
 	VMINPS Y2, Y4, Y2
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+5228(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+2176(SB), Y4
-	VBROADCASTSS lanes<>+2976(SB), Y5
+	VBROADCASTSS lanes<>+2336(SB), Y4
+	VBROADCASTSS lanes<>+3136(SB), Y5
 	VFMADD231PS Y4, Y0, Y5
-	VBROADCASTSS lanes<>+2976(SB), Y6
+	VBROADCASTSS lanes<>+3136(SB), Y6
 	VFMADD231PS Y4, Y1, Y6
-	VBROADCASTSS lanes<>+2976(SB), Y7
+	VBROADCASTSS lanes<>+3136(SB), Y7
 	VFMADD231PS Y4, Y2, Y7
-	VFMADD213PS lanes<>+2976(SB), Y3, Y4
-	VSUBPS lanes<>+2976(SB), Y5, Y8
-	VSUBPS lanes<>+2976(SB), Y6, Y9
-	VSUBPS lanes<>+2976(SB), Y7, Y10
-	VSUBPS lanes<>+2976(SB), Y4, Y11
+	VFMADD213PS lanes<>+3136(SB), Y3, Y4
+	VSUBPS lanes<>+3136(SB), Y5, Y8
+	VSUBPS lanes<>+3136(SB), Y6, Y9
+	VSUBPS lanes<>+3136(SB), Y7, Y10
+	VSUBPS lanes<>+3136(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+2016(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+2016(SB), Y9, Y13
 	VMOVAPS Y2, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+2016(SB), Y10, Y14
 	VMOVAPS Y3, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+5244(SB), Y8
-	VBROADCASTSS lanes<>+3136(SB), Y9
+	VFNMADD231PS lanes<>+2016(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1760(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1760(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1760(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1760(SB), Y11, Y15
+	VBROADCASTSS lanes<>+5400(SB), Y8
+	VBROADCASTSS lanes<>+3296(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3136(SB), Y10
+	VBROADCASTSS lanes<>+3296(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3136(SB), Y11
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3136(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+2304(SB), Y12, Y9
-	VFMADD213PS lanes<>+2304(SB), Y13, Y10
-	VFMADD213PS lanes<>+2304(SB), Y14, Y11
-	VFMADD213PS lanes<>+2304(SB), Y15, Y8
-	VFMADD213PS lanes<>+4960(SB), Y12, Y9
-	VFMADD213PS lanes<>+4960(SB), Y13, Y10
-	VFMADD213PS lanes<>+4960(SB), Y14, Y11
-	VFMADD213PS lanes<>+4960(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
+	VFMADD213PS lanes<>+3296(SB), Y15, Y8
+	VFMADD213PS lanes<>+2112(SB), Y12, Y9
+	VFMADD213PS lanes<>+2112(SB), Y13, Y10
+	VFMADD213PS lanes<>+2112(SB), Y14, Y11
+	VFMADD213PS lanes<>+2112(SB), Y15, Y8
+	VFMADD213PS lanes<>+2464(SB), Y12, Y9
+	VFMADD213PS lanes<>+2464(SB), Y13, Y10
+	VFMADD213PS lanes<>+2464(SB), Y14, Y11
+	VFMADD213PS lanes<>+2464(SB), Y15, Y8
+	VFMADD213PS lanes<>+5120(SB), Y12, Y9
+	VFMADD213PS lanes<>+5120(SB), Y13, Y10
+	VFMADD213PS lanes<>+5120(SB), Y14, Y11
+	VFMADD213PS lanes<>+5120(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+832(SB), Y2, Y2
-	VPAND lanes<>+832(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
 	VPADDD Y0, Y5, Y5
 	VPADDD Y1, Y6, Y6
 	VPADDD Y2, Y7, Y7
@@ -2374,10 +2393,10 @@ main:
 	VMULPS Y1, Y6, Y1
 	VMULPS Y2, Y7, Y2
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+3712(SB), Y0, Y0
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y2, Y2
-	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y1, Y1
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
@@ -2397,33 +2416,33 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMULPS Y0, Y0, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2176(SB), Y1
-	VFMADD213PS lanes<>+2976(SB), Y0, Y1
-	VSUBPS lanes<>+2976(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2336(SB), Y1
+	VFMADD213PS lanes<>+3136(SB), Y0, Y1
+	VSUBPS lanes<>+3136(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -2438,33 +2457,33 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMULPS Y0, Y0, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2176(SB), Y1
-	VFMADD213PS lanes<>+2976(SB), Y0, Y1
-	VSUBPS lanes<>+2976(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2336(SB), Y1
+	VFMADD213PS lanes<>+3136(SB), Y0, Y1
+	VSUBPS lanes<>+3136(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -2481,15 +2500,15 @@ TEXT ·erfGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5200(SB), Z31
+	VBROADCASTSS lanes<>+5352(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	VBROADCASTSS lanes<>+580(SB), Z29
-	VBROADCASTSS lanes<>+2176(SB), Z28
-	VBROADCASTSS lanes<>+1856(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+2336(SB), Z28
+	VBROADCASTSS lanes<>+2016(SB), Z27
+	VBROADCASTSS lanes<>+1760(SB), Z26
 	VMOVUPS lanes<>+64(SB), Z25
-	VBROADCASTSS lanes<>+5352(SB), Z24
-	VBROADCASTSS lanes<>+5240(SB), Z23
+	VBROADCASTSS lanes<>+5504(SB), Z24
+	VBROADCASTSS lanes<>+5396(SB), Z23
 	VBROADCASTSS lanes<>+320(SB), Z22
 	XORQ CX, CX
 group:
@@ -2612,15 +2631,15 @@ TEXT ·erfGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+5200(SB), Z31
+	VBROADCASTSS lanes<>+5352(SB), Z31
 	VBROADCASTSS lanes<>+64(SB), Z30
 	VBROADCASTSS lanes<>+580(SB), Z29
-	VBROADCASTSS lanes<>+2176(SB), Z28
-	VBROADCASTSS lanes<>+1856(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+2336(SB), Z28
+	VBROADCASTSS lanes<>+2016(SB), Z27
+	VBROADCASTSS lanes<>+1760(SB), Z26
 	VMOVUPS lanes<>+64(SB), Z25
-	VBROADCASTSS lanes<>+5352(SB), Z24
-	VBROADCASTSS lanes<>+5240(SB), Z23
+	VBROADCASTSS lanes<>+5504(SB), Z24
+	VBROADCASTSS lanes<>+5396(SB), Z23
 	VBROADCASTSS lanes<>+320(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -2747,10 +2766,10 @@ TEXT ·erfGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5176(SB), Y15
-	VBROADCASTSD lanes<>+5040(SB), Y14
+	VBROADCASTSD lanes<>+5328(SB), Y15
+	VBROADCASTSD lanes<>+5200(SB), Y14
 	VBROADCASTSD lanes<>+576(SB), Y13
-	VBROADCASTSD lanes<>+5048(SB), Y12
+	VBROADCASTSD lanes<>+5208(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -2764,45 +2783,45 @@ main:
 	VXORPD Y13, Y1, Y1
 	VMINPD Y0, Y12, Y0
 	VMINPD Y1, Y12, Y1
-	VBROADCASTSD lanes<>+5056(SB), Y2
+	VBROADCASTSD lanes<>+5216(SB), Y2
 	VMAXPD Y0, Y2, Y0
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y15, Y2
-	VFMADD231PD lanes<>+4896(SB), Y0, Y2
+	VFMADD231PD lanes<>+5056(SB), Y0, Y2
 	VMOVAPS Y15, Y3
-	VFMADD231PD lanes<>+4896(SB), Y1, Y3
+	VFMADD231PD lanes<>+5056(SB), Y1, Y3
 	VSUBPD Y15, Y2, Y4
 	VSUBPD Y15, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y6
+	VFNMADD231PD lanes<>+4864(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2240(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2240(SB), Y5, Y7
+	VFNMADD231PD lanes<>+4864(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2400(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2400(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+5112(SB), Y8
-	VBROADCASTSD lanes<>+1696(SB), Y9
+	VBROADCASTSD lanes<>+5272(SB), Y8
+	VBROADCASTSD lanes<>+1856(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+3296(SB), Y4, Y9
-	VFMADD213PD lanes<>+3296(SB), Y5, Y8
-	VFMADD213PD lanes<>+3552(SB), Y4, Y9
-	VFMADD213PD lanes<>+3552(SB), Y5, Y8
-	VFMADD213PD lanes<>+1472(SB), Y4, Y9
-	VFMADD213PD lanes<>+1472(SB), Y5, Y8
-	VBROADCASTSD lanes<>+5064(SB), Y10
-	VBROADCASTSD lanes<>+2688(SB), Y11
+	VFMADD213PD lanes<>+1856(SB), Y5, Y8
+	VFMADD213PD lanes<>+3456(SB), Y4, Y9
+	VFMADD213PD lanes<>+3456(SB), Y5, Y8
+	VFMADD213PD lanes<>+3712(SB), Y4, Y9
+	VFMADD213PD lanes<>+3712(SB), Y5, Y8
+	VFMADD213PD lanes<>+1632(SB), Y4, Y9
+	VFMADD213PD lanes<>+1632(SB), Y5, Y8
+	VBROADCASTSD lanes<>+5224(SB), Y10
+	VBROADCASTSD lanes<>+2848(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2688(SB), Y5, Y10
-	VFMADD213PD lanes<>+4768(SB), Y4, Y11
-	VFMADD213PD lanes<>+4768(SB), Y5, Y10
-	VFMADD213PD lanes<>+1664(SB), Y4, Y11
-	VFMADD213PD lanes<>+1664(SB), Y5, Y10
-	VFMADD213PD lanes<>+1632(SB), Y4, Y11
-	VFMADD213PD lanes<>+1632(SB), Y5, Y10
+	VFMADD213PD lanes<>+2848(SB), Y5, Y10
+	VFMADD213PD lanes<>+4928(SB), Y4, Y11
+	VFMADD213PD lanes<>+4928(SB), Y5, Y10
+	VFMADD213PD lanes<>+1824(SB), Y4, Y11
+	VFMADD213PD lanes<>+1824(SB), Y5, Y10
+	VFMADD213PD lanes<>+1792(SB), Y4, Y11
+	VFMADD213PD lanes<>+1792(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y14, Y6, Y11
@@ -2823,8 +2842,8 @@ main:
 	VMULPD Y3, Y10, Y3
 	VMULPD Y0, Y2, Y0
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+2752(SB), Y0, Y0
-	VMULPD lanes<>+2752(SB), Y1, Y1
+	VMULPD lanes<>+2912(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y1, Y1
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMULPD 32(SI)(CX*8), Y1, Y1
 	VMOVUPS Y0, (DX)(CX*8)
@@ -2842,26 +2861,26 @@ single:
 	VMULPD Y0, Y0, Y0
 	VXORPD Y13, Y0, Y0
 	VMINPD Y0, Y12, Y0
-	VBROADCASTSD lanes<>+5056(SB), Y1
+	VBROADCASTSD lanes<>+5216(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4896(SB), Y0, Y1
+	VFMADD231PD lanes<>+5056(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2240(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4864(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2400(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+5112(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3296(SB), Y2, Y4
-	VFMADD213PD lanes<>+3552(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4768(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
-	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5272(SB), Y4
+	VFMADD213PD lanes<>+1856(SB), Y2, Y4
+	VFMADD213PD lanes<>+3456(SB), Y2, Y4
+	VFMADD213PD lanes<>+3712(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y2, Y5
+	VFMADD213PD lanes<>+4928(SB), Y2, Y5
+	VFMADD213PD lanes<>+1824(SB), Y2, Y5
+	VFMADD213PD lanes<>+1792(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -2873,7 +2892,7 @@ single:
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
-	VMULPD lanes<>+2752(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y0, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
 	ADDQ $4, CX
@@ -2890,26 +2909,26 @@ tail:
 	VMULPD Y0, Y0, Y0
 	VXORPD Y13, Y0, Y0
 	VMINPD Y0, Y12, Y0
-	VBROADCASTSD lanes<>+5056(SB), Y1
+	VBROADCASTSD lanes<>+5216(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y15, Y1
-	VFMADD231PD lanes<>+4896(SB), Y0, Y1
+	VFMADD231PD lanes<>+5056(SB), Y0, Y1
 	VSUBPD Y15, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2240(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4864(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2400(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+5112(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3296(SB), Y2, Y4
-	VFMADD213PD lanes<>+3552(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4768(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
-	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5272(SB), Y4
+	VFMADD213PD lanes<>+1856(SB), Y2, Y4
+	VFMADD213PD lanes<>+3456(SB), Y2, Y4
+	VFMADD213PD lanes<>+3712(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y2, Y5
+	VFMADD213PD lanes<>+4928(SB), Y2, Y5
+	VFMADD213PD lanes<>+1824(SB), Y2, Y5
+	VFMADD213PD lanes<>+1792(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y14, Y3, Y5
 	VFMADD213PD Y14, Y3, Y5
@@ -2921,7 +2940,7 @@ tail:
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
-	VMULPD lanes<>+2752(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMULPD Y0, Y1, Y0
@@ -2938,18 +2957,18 @@ TEXT ·erfGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5040(SB), Z31
-	VBROADCASTSD lanes<>+5032(SB), Z30
+	VBROADCASTSD lanes<>+5200(SB), Z31
+	VBROADCASTSD lanes<>+5192(SB), Z30
 	VBROADCASTSD lanes<>+576(SB), Z29
-	VBROADCASTSD lanes<>+4896(SB), Z28
-	VBROADCASTSD lanes<>+4704(SB), Z27
-	VBROADCASTSD lanes<>+2240(SB), Z26
-	VBROADCASTSD lanes<>+5112(SB), Z25
-	VBROADCASTSD lanes<>+1696(SB), Z24
-	VBROADCASTSD lanes<>+3296(SB), Z23
-	VBROADCASTSD lanes<>+3552(SB), Z22
-	VBROADCASTSD lanes<>+1472(SB), Z21
-	VBROADCASTSD lanes<>+5064(SB), Z20
+	VBROADCASTSD lanes<>+5056(SB), Z28
+	VBROADCASTSD lanes<>+4864(SB), Z27
+	VBROADCASTSD lanes<>+2400(SB), Z26
+	VBROADCASTSD lanes<>+5272(SB), Z25
+	VBROADCASTSD lanes<>+1856(SB), Z24
+	VBROADCASTSD lanes<>+3456(SB), Z23
+	VBROADCASTSD lanes<>+3712(SB), Z22
+	VBROADCASTSD lanes<>+1632(SB), Z21
+	VBROADCASTSD lanes<>+5224(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -3015,26 +3034,26 @@ main:
 	VFMADD213PD Z21, Z9, Z13
 	VFMADD213PD Z21, Z10, Z14
 	VFMADD213PD Z21, Z11, Z15
-	VBROADCASTSD lanes<>+2688(SB), Z16
+	VBROADCASTSD lanes<>+2848(SB), Z16
 	VFMADD231PD Z8, Z20, Z16
-	VBROADCASTSD lanes<>+2688(SB), Z17
+	VBROADCASTSD lanes<>+2848(SB), Z17
 	VFMADD231PD Z9, Z20, Z17
-	VBROADCASTSD lanes<>+2688(SB), Z18
+	VBROADCASTSD lanes<>+2848(SB), Z18
 	VFMADD231PD Z10, Z20, Z18
-	VBROADCASTSD lanes<>+2688(SB), Z19
+	VBROADCASTSD lanes<>+2848(SB), Z19
 	VFMADD231PD Z11, Z20, Z19
-	VFMADD213PD.BCST lanes<>+4768(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4768(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4768(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4768(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4928(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4928(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4928(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4928(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
@@ -3051,10 +3070,10 @@ main:
 	VSCALEFPD Z5, Z17, Z1
 	VSCALEFPD Z6, Z18, Z2
 	VSCALEFPD Z7, Z19, Z3
-	VMULPD.BCST lanes<>+2752(SB), Z0, Z0
-	VMULPD.BCST lanes<>+2752(SB), Z1, Z1
-	VMULPD.BCST lanes<>+2752(SB), Z2, Z2
-	VMULPD.BCST lanes<>+2752(SB), Z3, Z3
+	VMULPD.BCST lanes<>+2912(SB), Z0, Z0
+	VMULPD.BCST lanes<>+2912(SB), Z1, Z1
+	VMULPD.BCST lanes<>+2912(SB), Z2, Z2
+	VMULPD.BCST lanes<>+2912(SB), Z3, Z3
 	VMULPD (SI)(CX*8), Z0, Z0
 	VMULPD 64(SI)(CX*8), Z1, Z1
 	VMULPD 128(SI)(CX*8), Z2, Z2
@@ -3089,16 +3108,16 @@ masked:
 	VFMADD213PD Z23, Z2, Z3
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
-	VBROADCASTSD lanes<>+2688(SB), Z4
+	VBROADCASTSD lanes<>+2848(SB), Z4
 	VFMADD231PD Z2, Z20, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4928(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
-	VMULPD.BCST lanes<>+2752(SB), Z0, Z0
+	VMULPD.BCST lanes<>+2912(SB), Z0, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
 	VMOVUPD Z0, K7, (DX)(CX*8)
@@ -3116,8 +3135,8 @@ TEXT ·erfcFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VBROADCASTSS lanes<>+548(SB), Y14
-	VBROADCASTSS lanes<>+5304(SB), Y13
-	VBROADCASTSS lanes<>+4992(SB), Y12
+	VBROADCASTSS lanes<>+5456(SB), Y13
+	VBROADCASTSS lanes<>+5152(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -3127,68 +3146,68 @@ line:
 	VANDPS Y12, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VANDPS Y12, Y2, Y3
-	VBROADCASTSS lanes<>+5312(SB), Y4
+	VBROADCASTSS lanes<>+5464(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
 	VADDPS Y14, Y1, Y4
 	VADDPS Y14, Y3, Y5
-	VBROADCASTSS lanes<>+5192(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y6
 	VDIVPS Y4, Y6, Y4
 	VDIVPS Y5, Y6, Y5
 	VMOVAPS Y15, Y6
-	VFNMADD231PS lanes<>+960(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1024(SB), Y4, Y6
 	VMOVAPS Y15, Y7
-	VFNMADD231PS lanes<>+960(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1024(SB), Y5, Y7
 	VMULPS Y6, Y6, Y8
 	VMULPS Y7, Y7, Y9
-	VBROADCASTSS lanes<>+5300(SB), Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+5452(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y8, Y10, Y11
-	VFMADD213PS lanes<>+2912(SB), Y9, Y10
-	VFMADD213PS lanes<>+3488(SB), Y8, Y11
-	VFMADD213PS lanes<>+3488(SB), Y9, Y10
-	VFMADD213PS lanes<>+1568(SB), Y8, Y11
-	VFMADD213PS lanes<>+1568(SB), Y9, Y10
-	VFMADD213PS lanes<>+3904(SB), Y8, Y11
-	VFMADD213PS lanes<>+3904(SB), Y9, Y10
-	VBROADCASTSS lanes<>+5328(SB), Y2
-	VBROADCASTSS lanes<>+4800(SB), Y0
+	VFMADD213PS lanes<>+3072(SB), Y9, Y10
+	VFMADD213PS lanes<>+3648(SB), Y8, Y11
+	VFMADD213PS lanes<>+3648(SB), Y9, Y10
+	VFMADD213PS lanes<>+1728(SB), Y8, Y11
+	VFMADD213PS lanes<>+1728(SB), Y9, Y10
+	VFMADD213PS lanes<>+4064(SB), Y8, Y11
+	VFMADD213PS lanes<>+4064(SB), Y9, Y10
+	VBROADCASTSS lanes<>+5480(SB), Y2
+	VBROADCASTSS lanes<>+4960(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+4800(SB), Y9, Y2
-	VFMADD213PS lanes<>+2432(SB), Y8, Y0
-	VFMADD213PS lanes<>+2432(SB), Y9, Y2
-	VFMADD213PS lanes<>+4160(SB), Y8, Y0
-	VFMADD213PS lanes<>+4160(SB), Y9, Y2
-	VFMADD213PS lanes<>+2112(SB), Y8, Y0
-	VFMADD213PS lanes<>+2112(SB), Y9, Y2
+	VFMADD213PS lanes<>+4960(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4320(SB), Y8, Y0
+	VFMADD213PS lanes<>+4320(SB), Y9, Y2
+	VFMADD213PS lanes<>+2272(SB), Y8, Y0
+	VFMADD213PS lanes<>+2272(SB), Y9, Y2
 	VFMADD231PS Y6, Y11, Y0
 	VFMADD231PS Y7, Y10, Y2
 	VMULPS Y4, Y0, Y0
 	VMULPS Y5, Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y3, Y3, Y5
-	VFMADD132PS lanes<>+2208(SB), Y13, Y4
-	VFMADD132PS lanes<>+2208(SB), Y13, Y5
+	VFMADD132PS lanes<>+2368(SB), Y13, Y4
+	VFMADD132PS lanes<>+2368(SB), Y13, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
-	VMULPS lanes<>+1408(SB), Y6, Y8
-	VMULPS lanes<>+1408(SB), Y7, Y9
+	VMULPS lanes<>+1568(SB), Y6, Y8
+	VMULPS lanes<>+1568(SB), Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+3200(SB), Y6, Y8
-	VFMADD231PS lanes<>+3200(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5244(SB), Y1
-	VBROADCASTSS lanes<>+3168(SB), Y3
+	VFMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+5400(SB), Y1
+	VBROADCASTSS lanes<>+3328(SB), Y3
 	VFMADD231PS Y8, Y1, Y3
-	VFMADD213PS lanes<>+3168(SB), Y9, Y1
-	VFMADD213PS lanes<>+1952(SB), Y8, Y3
-	VFMADD213PS lanes<>+1952(SB), Y9, Y1
-	VFMADD213PS lanes<>+2336(SB), Y8, Y3
-	VFMADD213PS lanes<>+2336(SB), Y9, Y1
-	VFMADD213PS lanes<>+4960(SB), Y8, Y3
-	VFMADD213PS lanes<>+4960(SB), Y9, Y1
+	VFMADD213PS lanes<>+3328(SB), Y9, Y1
+	VFMADD213PS lanes<>+2112(SB), Y8, Y3
+	VFMADD213PS lanes<>+2112(SB), Y9, Y1
+	VFMADD213PS lanes<>+2496(SB), Y8, Y3
+	VFMADD213PS lanes<>+2496(SB), Y9, Y1
+	VFMADD213PS lanes<>+5120(SB), Y8, Y3
+	VFMADD213PS lanes<>+5120(SB), Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
 	VFNMADD213PS Y15, Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
@@ -3214,68 +3233,68 @@ line:
 	VANDPS Y12, Y0, Y1
 	VMOVUPS 96(SI)(CX*4), Y2
 	VANDPS Y12, Y2, Y3
-	VBROADCASTSS lanes<>+5312(SB), Y4
+	VBROADCASTSS lanes<>+5464(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
 	VADDPS Y14, Y1, Y4
 	VADDPS Y14, Y3, Y5
-	VBROADCASTSS lanes<>+5192(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y6
 	VDIVPS Y4, Y6, Y4
 	VDIVPS Y5, Y6, Y5
 	VMOVAPS Y15, Y6
-	VFNMADD231PS lanes<>+960(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1024(SB), Y4, Y6
 	VMOVAPS Y15, Y7
-	VFNMADD231PS lanes<>+960(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1024(SB), Y5, Y7
 	VMULPS Y6, Y6, Y8
 	VMULPS Y7, Y7, Y9
-	VBROADCASTSS lanes<>+5300(SB), Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+5452(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y8, Y10, Y11
-	VFMADD213PS lanes<>+2912(SB), Y9, Y10
-	VFMADD213PS lanes<>+3488(SB), Y8, Y11
-	VFMADD213PS lanes<>+3488(SB), Y9, Y10
-	VFMADD213PS lanes<>+1568(SB), Y8, Y11
-	VFMADD213PS lanes<>+1568(SB), Y9, Y10
-	VFMADD213PS lanes<>+3904(SB), Y8, Y11
-	VFMADD213PS lanes<>+3904(SB), Y9, Y10
-	VBROADCASTSS lanes<>+5328(SB), Y2
-	VBROADCASTSS lanes<>+4800(SB), Y0
+	VFMADD213PS lanes<>+3072(SB), Y9, Y10
+	VFMADD213PS lanes<>+3648(SB), Y8, Y11
+	VFMADD213PS lanes<>+3648(SB), Y9, Y10
+	VFMADD213PS lanes<>+1728(SB), Y8, Y11
+	VFMADD213PS lanes<>+1728(SB), Y9, Y10
+	VFMADD213PS lanes<>+4064(SB), Y8, Y11
+	VFMADD213PS lanes<>+4064(SB), Y9, Y10
+	VBROADCASTSS lanes<>+5480(SB), Y2
+	VBROADCASTSS lanes<>+4960(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+4800(SB), Y9, Y2
-	VFMADD213PS lanes<>+2432(SB), Y8, Y0
-	VFMADD213PS lanes<>+2432(SB), Y9, Y2
-	VFMADD213PS lanes<>+4160(SB), Y8, Y0
-	VFMADD213PS lanes<>+4160(SB), Y9, Y2
-	VFMADD213PS lanes<>+2112(SB), Y8, Y0
-	VFMADD213PS lanes<>+2112(SB), Y9, Y2
+	VFMADD213PS lanes<>+4960(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4320(SB), Y8, Y0
+	VFMADD213PS lanes<>+4320(SB), Y9, Y2
+	VFMADD213PS lanes<>+2272(SB), Y8, Y0
+	VFMADD213PS lanes<>+2272(SB), Y9, Y2
 	VFMADD231PS Y6, Y11, Y0
 	VFMADD231PS Y7, Y10, Y2
 	VMULPS Y4, Y0, Y0
 	VMULPS Y5, Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y3, Y3, Y5
-	VFMADD132PS lanes<>+2208(SB), Y13, Y4
-	VFMADD132PS lanes<>+2208(SB), Y13, Y5
+	VFMADD132PS lanes<>+2368(SB), Y13, Y4
+	VFMADD132PS lanes<>+2368(SB), Y13, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
-	VMULPS lanes<>+1408(SB), Y6, Y8
-	VMULPS lanes<>+1408(SB), Y7, Y9
+	VMULPS lanes<>+1568(SB), Y6, Y8
+	VMULPS lanes<>+1568(SB), Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+3200(SB), Y6, Y8
-	VFMADD231PS lanes<>+3200(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5244(SB), Y1
-	VBROADCASTSS lanes<>+3168(SB), Y3
+	VFMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+5400(SB), Y1
+	VBROADCASTSS lanes<>+3328(SB), Y3
 	VFMADD231PS Y8, Y1, Y3
-	VFMADD213PS lanes<>+3168(SB), Y9, Y1
-	VFMADD213PS lanes<>+1952(SB), Y8, Y3
-	VFMADD213PS lanes<>+1952(SB), Y9, Y1
-	VFMADD213PS lanes<>+2336(SB), Y8, Y3
-	VFMADD213PS lanes<>+2336(SB), Y9, Y1
-	VFMADD213PS lanes<>+4960(SB), Y8, Y3
-	VFMADD213PS lanes<>+4960(SB), Y9, Y1
+	VFMADD213PS lanes<>+3328(SB), Y9, Y1
+	VFMADD213PS lanes<>+2112(SB), Y8, Y3
+	VFMADD213PS lanes<>+2112(SB), Y9, Y1
+	VFMADD213PS lanes<>+2496(SB), Y8, Y3
+	VFMADD213PS lanes<>+2496(SB), Y9, Y1
+	VFMADD213PS lanes<>+5120(SB), Y8, Y3
+	VFMADD213PS lanes<>+5120(SB), Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
 	VFNMADD213PS Y15, Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
@@ -3309,8 +3328,8 @@ TEXT ·erfcFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
 	VBROADCASTSS lanes<>+548(SB), Y14
-	VBROADCASTSS lanes<>+5304(SB), Y13
-	VBROADCASTSS lanes<>+4992(SB), Y12
+	VBROADCASTSS lanes<>+5456(SB), Y13
+	VBROADCASTSS lanes<>+5152(SB), Y12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -3320,68 +3339,68 @@ main:
 	VANDPS Y12, Y0, Y1
 	VMOVUPS 32(SI)(CX*4), Y2
 	VANDPS Y12, Y2, Y3
-	VBROADCASTSS lanes<>+5312(SB), Y4
+	VBROADCASTSS lanes<>+5464(SB), Y4
 	VMINPS Y1, Y4, Y1
 	VMINPS Y3, Y4, Y3
 	VADDPS Y14, Y1, Y4
 	VADDPS Y14, Y3, Y5
-	VBROADCASTSS lanes<>+5192(SB), Y6
+	VBROADCASTSS lanes<>+5344(SB), Y6
 	VDIVPS Y4, Y6, Y4
 	VDIVPS Y5, Y6, Y5
 	VMOVAPS Y15, Y6
-	VFNMADD231PS lanes<>+960(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1024(SB), Y4, Y6
 	VMOVAPS Y15, Y7
-	VFNMADD231PS lanes<>+960(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1024(SB), Y5, Y7
 	VMULPS Y6, Y6, Y8
 	VMULPS Y7, Y7, Y9
-	VBROADCASTSS lanes<>+5300(SB), Y10
-	VBROADCASTSS lanes<>+2912(SB), Y11
+	VBROADCASTSS lanes<>+5452(SB), Y10
+	VBROADCASTSS lanes<>+3072(SB), Y11
 	VFMADD231PS Y8, Y10, Y11
-	VFMADD213PS lanes<>+2912(SB), Y9, Y10
-	VFMADD213PS lanes<>+3488(SB), Y8, Y11
-	VFMADD213PS lanes<>+3488(SB), Y9, Y10
-	VFMADD213PS lanes<>+1568(SB), Y8, Y11
-	VFMADD213PS lanes<>+1568(SB), Y9, Y10
-	VFMADD213PS lanes<>+3904(SB), Y8, Y11
-	VFMADD213PS lanes<>+3904(SB), Y9, Y10
-	VBROADCASTSS lanes<>+5328(SB), Y2
-	VBROADCASTSS lanes<>+4800(SB), Y0
+	VFMADD213PS lanes<>+3072(SB), Y9, Y10
+	VFMADD213PS lanes<>+3648(SB), Y8, Y11
+	VFMADD213PS lanes<>+3648(SB), Y9, Y10
+	VFMADD213PS lanes<>+1728(SB), Y8, Y11
+	VFMADD213PS lanes<>+1728(SB), Y9, Y10
+	VFMADD213PS lanes<>+4064(SB), Y8, Y11
+	VFMADD213PS lanes<>+4064(SB), Y9, Y10
+	VBROADCASTSS lanes<>+5480(SB), Y2
+	VBROADCASTSS lanes<>+4960(SB), Y0
 	VFMADD231PS Y8, Y2, Y0
-	VFMADD213PS lanes<>+4800(SB), Y9, Y2
-	VFMADD213PS lanes<>+2432(SB), Y8, Y0
-	VFMADD213PS lanes<>+2432(SB), Y9, Y2
-	VFMADD213PS lanes<>+4160(SB), Y8, Y0
-	VFMADD213PS lanes<>+4160(SB), Y9, Y2
-	VFMADD213PS lanes<>+2112(SB), Y8, Y0
-	VFMADD213PS lanes<>+2112(SB), Y9, Y2
+	VFMADD213PS lanes<>+4960(SB), Y9, Y2
+	VFMADD213PS lanes<>+2592(SB), Y8, Y0
+	VFMADD213PS lanes<>+2592(SB), Y9, Y2
+	VFMADD213PS lanes<>+4320(SB), Y8, Y0
+	VFMADD213PS lanes<>+4320(SB), Y9, Y2
+	VFMADD213PS lanes<>+2272(SB), Y8, Y0
+	VFMADD213PS lanes<>+2272(SB), Y9, Y2
 	VFMADD231PS Y6, Y11, Y0
 	VFMADD231PS Y7, Y10, Y2
 	VMULPS Y4, Y0, Y0
 	VMULPS Y5, Y2, Y2
 	VMULPS Y1, Y1, Y4
 	VMULPS Y3, Y3, Y5
-	VFMADD132PS lanes<>+2208(SB), Y13, Y4
-	VFMADD132PS lanes<>+2208(SB), Y13, Y5
+	VFMADD132PS lanes<>+2368(SB), Y13, Y4
+	VFMADD132PS lanes<>+2368(SB), Y13, Y5
 	VSUBPS Y13, Y4, Y6
 	VSUBPS Y13, Y5, Y7
 	VPSLLD $23, Y4, Y4
 	VPSLLD $23, Y5, Y5
-	VMULPS lanes<>+1408(SB), Y6, Y8
-	VMULPS lanes<>+1408(SB), Y7, Y9
+	VMULPS lanes<>+1568(SB), Y6, Y8
+	VMULPS lanes<>+1568(SB), Y7, Y9
 	VFMADD231PS Y1, Y1, Y8
 	VFMADD231PS Y3, Y3, Y9
-	VFMADD231PS lanes<>+3200(SB), Y6, Y8
-	VFMADD231PS lanes<>+3200(SB), Y7, Y9
-	VBROADCASTSS lanes<>+5244(SB), Y1
-	VBROADCASTSS lanes<>+3168(SB), Y3
+	VFMADD231PS lanes<>+3360(SB), Y6, Y8
+	VFMADD231PS lanes<>+3360(SB), Y7, Y9
+	VBROADCASTSS lanes<>+5400(SB), Y1
+	VBROADCASTSS lanes<>+3328(SB), Y3
 	VFMADD231PS Y8, Y1, Y3
-	VFMADD213PS lanes<>+3168(SB), Y9, Y1
-	VFMADD213PS lanes<>+1952(SB), Y8, Y3
-	VFMADD213PS lanes<>+1952(SB), Y9, Y1
-	VFMADD213PS lanes<>+2336(SB), Y8, Y3
-	VFMADD213PS lanes<>+2336(SB), Y9, Y1
-	VFMADD213PS lanes<>+4960(SB), Y8, Y3
-	VFMADD213PS lanes<>+4960(SB), Y9, Y1
+	VFMADD213PS lanes<>+3328(SB), Y9, Y1
+	VFMADD213PS lanes<>+2112(SB), Y8, Y3
+	VFMADD213PS lanes<>+2112(SB), Y9, Y1
+	VFMADD213PS lanes<>+2496(SB), Y8, Y3
+	VFMADD213PS lanes<>+2496(SB), Y9, Y1
+	VFMADD213PS lanes<>+5120(SB), Y8, Y3
+	VFMADD213PS lanes<>+5120(SB), Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
 	VFNMADD213PS Y15, Y9, Y1
 	VFNMADD213PS Y15, Y8, Y3
@@ -3412,38 +3431,38 @@ singles:
 single:
 	VMOVUPS (SI)(CX*4), Y0
 	VANDPS Y12, Y0, Y1
-	VBROADCASTSS lanes<>+5312(SB), Y2
+	VBROADCASTSS lanes<>+5464(SB), Y2
 	VMINPS Y1, Y2, Y1
 	VADDPS Y14, Y1, Y2
-	VBROADCASTSS lanes<>+5192(SB), Y3
+	VBROADCASTSS lanes<>+5344(SB), Y3
 	VDIVPS Y2, Y3, Y2
 	VMOVAPS Y15, Y3
-	VFNMADD231PS lanes<>+960(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1024(SB), Y2, Y3
 	VMULPS Y3, Y3, Y4
-	VBROADCASTSS lanes<>+5300(SB), Y5
-	VFMADD213PS lanes<>+2912(SB), Y4, Y5
-	VFMADD213PS lanes<>+3488(SB), Y4, Y5
-	VFMADD213PS lanes<>+1568(SB), Y4, Y5
-	VFMADD213PS lanes<>+3904(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5328(SB), Y6
-	VFMADD213PS lanes<>+4800(SB), Y4, Y6
-	VFMADD213PS lanes<>+2432(SB), Y4, Y6
-	VFMADD213PS lanes<>+4160(SB), Y4, Y6
-	VFMADD213PS lanes<>+2112(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5452(SB), Y5
+	VFMADD213PS lanes<>+3072(SB), Y4, Y5
+	VFMADD213PS lanes<>+3648(SB), Y4, Y5
+	VFMADD213PS lanes<>+1728(SB), Y4, Y5
+	VFMADD213PS lanes<>+4064(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5480(SB), Y6
+	VFMADD213PS lanes<>+4960(SB), Y4, Y6
+	VFMADD213PS lanes<>+2592(SB), Y4, Y6
+	VFMADD213PS lanes<>+4320(SB), Y4, Y6
+	VFMADD213PS lanes<>+2272(SB), Y4, Y6
 	VFMADD231PS Y3, Y5, Y6
 	VMULPS Y2, Y6, Y2
 	VMULPS Y1, Y1, Y3
-	VFMADD132PS lanes<>+2208(SB), Y13, Y3
+	VFMADD132PS lanes<>+2368(SB), Y13, Y3
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VMULPS lanes<>+1408(SB), Y4, Y5
+	VMULPS lanes<>+1568(SB), Y4, Y5
 	VFMADD231PS Y1, Y1, Y5
-	VFMADD231PS lanes<>+3200(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5244(SB), Y1
-	VFMADD213PS lanes<>+3168(SB), Y5, Y1
-	VFMADD213PS lanes<>+1952(SB), Y5, Y1
-	VFMADD213PS lanes<>+2336(SB), Y5, Y1
-	VFMADD213PS lanes<>+4960(SB), Y5, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5400(SB), Y1
+	VFMADD213PS lanes<>+3328(SB), Y5, Y1
+	VFMADD213PS lanes<>+2112(SB), Y5, Y1
+	VFMADD213PS lanes<>+2496(SB), Y5, Y1
+	VFMADD213PS lanes<>+5120(SB), Y5, Y1
 	VFNMADD213PS Y15, Y5, Y1
 	VFNMADD213PS Y15, Y5, Y1
 	VMULPS Y3, Y1, Y1
@@ -3465,38 +3484,38 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (SI)(CX*4), Y0, Y0
 	VANDPS Y12, Y0, Y1
-	VBROADCASTSS lanes<>+5312(SB), Y2
+	VBROADCASTSS lanes<>+5464(SB), Y2
 	VMINPS Y1, Y2, Y1
 	VADDPS Y14, Y1, Y2
-	VBROADCASTSS lanes<>+5192(SB), Y3
+	VBROADCASTSS lanes<>+5344(SB), Y3
 	VDIVPS Y2, Y3, Y2
 	VMOVAPS Y15, Y3
-	VFNMADD231PS lanes<>+960(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1024(SB), Y2, Y3
 	VMULPS Y3, Y3, Y4
-	VBROADCASTSS lanes<>+5300(SB), Y5
-	VFMADD213PS lanes<>+2912(SB), Y4, Y5
-	VFMADD213PS lanes<>+3488(SB), Y4, Y5
-	VFMADD213PS lanes<>+1568(SB), Y4, Y5
-	VFMADD213PS lanes<>+3904(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5328(SB), Y6
-	VFMADD213PS lanes<>+4800(SB), Y4, Y6
-	VFMADD213PS lanes<>+2432(SB), Y4, Y6
-	VFMADD213PS lanes<>+4160(SB), Y4, Y6
-	VFMADD213PS lanes<>+2112(SB), Y4, Y6
+	VBROADCASTSS lanes<>+5452(SB), Y5
+	VFMADD213PS lanes<>+3072(SB), Y4, Y5
+	VFMADD213PS lanes<>+3648(SB), Y4, Y5
+	VFMADD213PS lanes<>+1728(SB), Y4, Y5
+	VFMADD213PS lanes<>+4064(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5480(SB), Y6
+	VFMADD213PS lanes<>+4960(SB), Y4, Y6
+	VFMADD213PS lanes<>+2592(SB), Y4, Y6
+	VFMADD213PS lanes<>+4320(SB), Y4, Y6
+	VFMADD213PS lanes<>+2272(SB), Y4, Y6
 	VFMADD231PS Y3, Y5, Y6
 	VMULPS Y2, Y6, Y2
 	VMULPS Y1, Y1, Y3
-	VFMADD132PS lanes<>+2208(SB), Y13, Y3
+	VFMADD132PS lanes<>+2368(SB), Y13, Y3
 	VSUBPS Y13, Y3, Y4
 	VPSLLD $23, Y3, Y3
-	VMULPS lanes<>+1408(SB), Y4, Y5
+	VMULPS lanes<>+1568(SB), Y4, Y5
 	VFMADD231PS Y1, Y1, Y5
-	VFMADD231PS lanes<>+3200(SB), Y4, Y5
-	VBROADCASTSS lanes<>+5244(SB), Y1
-	VFMADD213PS lanes<>+3168(SB), Y5, Y1
-	VFMADD213PS lanes<>+1952(SB), Y5, Y1
-	VFMADD213PS lanes<>+2336(SB), Y5, Y1
-	VFMADD213PS lanes<>+4960(SB), Y5, Y1
+	VFMADD231PS lanes<>+3360(SB), Y4, Y5
+	VBROADCASTSS lanes<>+5400(SB), Y1
+	VFMADD213PS lanes<>+3328(SB), Y5, Y1
+	VFMADD213PS lanes<>+2112(SB), Y5, Y1
+	VFMADD213PS lanes<>+2496(SB), Y5, Y1
+	VFMADD213PS lanes<>+5120(SB), Y5, Y1
 	VFNMADD213PS Y15, Y5, Y1
 	VFNMADD213PS Y15, Y5, Y1
 	VMULPS Y3, Y1, Y1
@@ -3519,12 +3538,12 @@ TEXT ·erfcFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+548(SB), Z30
-	VBROADCASTSS lanes<>+5304(SB), Z29
-	VBROADCASTSS lanes<>+4992(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+5300(SB), Z25
-	VBROADCASTSS lanes<>+2912(SB), Z24
+	VBROADCASTSS lanes<>+5456(SB), Z29
+	VBROADCASTSS lanes<>+5152(SB), Z28
+	VBROADCASTSS lanes<>+5464(SB), Z27
+	VBROADCASTSS lanes<>+5364(SB), Z26
+	VBROADCASTSS lanes<>+5452(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -3592,38 +3611,38 @@ line:
 	VFMADD231PS Z14, Z25, Z22
 	VMOVAPS Z24, Z23
 	VFMADD231PS Z15, Z25, Z23
-	VFMADD213PS.BCST lanes<>+3488(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+3488(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+3488(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+3488(SB), Z15, Z23
-	VFMADD213PS.BCST lanes<>+1568(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+1568(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+1568(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+1568(SB), Z15, Z23
-	VFMADD213PS.BCST lanes<>+3904(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+3904(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+3904(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+3904(SB), Z15, Z23
-	VBROADCASTSS lanes<>+5328(SB), Z6
-	VBROADCASTSS lanes<>+4800(SB), Z4
+	VFMADD213PS.BCST lanes<>+3648(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+3648(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+3648(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+3648(SB), Z15, Z23
+	VFMADD213PS.BCST lanes<>+1728(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+1728(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+1728(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+1728(SB), Z15, Z23
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z23
+	VBROADCASTSS lanes<>+5480(SB), Z6
+	VBROADCASTSS lanes<>+4960(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+4800(SB), Z2
+	VBROADCASTSS lanes<>+4960(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+4800(SB), Z0
+	VBROADCASTSS lanes<>+4960(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+4800(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2432(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2432(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2432(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4160(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4160(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4160(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4160(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2112(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2112(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2112(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2112(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4960(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4320(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4320(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4320(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4320(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2272(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2272(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2272(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2272(SB), Z15, Z6
 	VFMADD231PS Z8, Z20, Z4
 	VFMADD231PS Z9, Z21, Z2
 	VFMADD231PS Z10, Z22, Z0
@@ -3636,46 +3655,46 @@ line:
 	VMULPS Z3, Z3, Z9
 	VMULPS Z5, Z5, Z10
 	VMULPS Z7, Z7, Z11
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z8
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z9
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z10
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z11
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z8
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z9
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z10
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z11
 	VSUBPS Z29, Z8, Z8
 	VSUBPS Z29, Z9, Z9
 	VSUBPS Z29, Z10, Z10
 	VSUBPS Z29, Z11, Z11
-	VMULPS.BCST lanes<>+1408(SB), Z8, Z12
-	VMULPS.BCST lanes<>+1408(SB), Z9, Z13
-	VMULPS.BCST lanes<>+1408(SB), Z10, Z14
-	VMULPS.BCST lanes<>+1408(SB), Z11, Z15
+	VMULPS.BCST lanes<>+1568(SB), Z8, Z12
+	VMULPS.BCST lanes<>+1568(SB), Z9, Z13
+	VMULPS.BCST lanes<>+1568(SB), Z10, Z14
+	VMULPS.BCST lanes<>+1568(SB), Z11, Z15
 	VFMADD231PS Z1, Z1, Z12
 	VFMADD231PS Z3, Z3, Z13
 	VFMADD231PS Z5, Z5, Z14
 	VFMADD231PS Z7, Z7, Z15
-	VFMADD231PS.BCST lanes<>+3200(SB), Z8, Z12
-	VFMADD231PS.BCST lanes<>+3200(SB), Z9, Z13
-	VFMADD231PS.BCST lanes<>+3200(SB), Z10, Z14
-	VFMADD231PS.BCST lanes<>+3200(SB), Z11, Z15
-	VBROADCASTSS lanes<>+5244(SB), Z1
-	VBROADCASTSS lanes<>+3168(SB), Z3
+	VFMADD231PS.BCST lanes<>+3360(SB), Z8, Z12
+	VFMADD231PS.BCST lanes<>+3360(SB), Z9, Z13
+	VFMADD231PS.BCST lanes<>+3360(SB), Z10, Z14
+	VFMADD231PS.BCST lanes<>+3360(SB), Z11, Z15
+	VBROADCASTSS lanes<>+5400(SB), Z1
+	VBROADCASTSS lanes<>+3328(SB), Z3
 	VFMADD231PS Z12, Z1, Z3
-	VBROADCASTSS lanes<>+3168(SB), Z5
+	VBROADCASTSS lanes<>+3328(SB), Z5
 	VFMADD231PS Z13, Z1, Z5
-	VBROADCASTSS lanes<>+3168(SB), Z7
+	VBROADCASTSS lanes<>+3328(SB), Z7
 	VFMADD231PS Z14, Z1, Z7
-	VFMADD213PS.BCST lanes<>+3168(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+1952(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+1952(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+1952(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+1952(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+2336(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+2336(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+2336(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+2336(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+4960(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+4960(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+4960(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+4960(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+3328(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+2112(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+2112(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+2112(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+2112(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+2496(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+2496(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+2496(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+2496(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+5120(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+5120(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+5120(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+5120(SB), Z15, Z1
 	VFNMADD213PS Z31, Z12, Z3
 	VFNMADD213PS Z31, Z13, Z5
 	VFNMADD213PS Z31, Z14, Z7
@@ -3732,12 +3751,12 @@ TEXT ·erfcFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
 	VBROADCASTSS lanes<>+548(SB), Z30
-	VBROADCASTSS lanes<>+5304(SB), Z29
-	VBROADCASTSS lanes<>+4992(SB), Z28
-	VBROADCASTSS lanes<>+5312(SB), Z27
-	VBROADCASTSS lanes<>+1216(SB), Z26
-	VBROADCASTSS lanes<>+5300(SB), Z25
-	VBROADCASTSS lanes<>+2912(SB), Z24
+	VBROADCASTSS lanes<>+5456(SB), Z29
+	VBROADCASTSS lanes<>+5152(SB), Z28
+	VBROADCASTSS lanes<>+5464(SB), Z27
+	VBROADCASTSS lanes<>+5364(SB), Z26
+	VBROADCASTSS lanes<>+5452(SB), Z25
+	VBROADCASTSS lanes<>+3072(SB), Z24
 	XORQ CX, CX
 	SUBQ $64, AX
 	JLT singles
@@ -3795,38 +3814,38 @@ main:
 	VFMADD231PS Z14, Z25, Z22
 	VMOVAPS Z24, Z23
 	VFMADD231PS Z15, Z25, Z23
-	VFMADD213PS.BCST lanes<>+3488(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+3488(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+3488(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+3488(SB), Z15, Z23
-	VFMADD213PS.BCST lanes<>+1568(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+1568(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+1568(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+1568(SB), Z15, Z23
-	VFMADD213PS.BCST lanes<>+3904(SB), Z12, Z20
-	VFMADD213PS.BCST lanes<>+3904(SB), Z13, Z21
-	VFMADD213PS.BCST lanes<>+3904(SB), Z14, Z22
-	VFMADD213PS.BCST lanes<>+3904(SB), Z15, Z23
-	VBROADCASTSS lanes<>+5328(SB), Z6
-	VBROADCASTSS lanes<>+4800(SB), Z4
+	VFMADD213PS.BCST lanes<>+3648(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+3648(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+3648(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+3648(SB), Z15, Z23
+	VFMADD213PS.BCST lanes<>+1728(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+1728(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+1728(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+1728(SB), Z15, Z23
+	VFMADD213PS.BCST lanes<>+4064(SB), Z12, Z20
+	VFMADD213PS.BCST lanes<>+4064(SB), Z13, Z21
+	VFMADD213PS.BCST lanes<>+4064(SB), Z14, Z22
+	VFMADD213PS.BCST lanes<>+4064(SB), Z15, Z23
+	VBROADCASTSS lanes<>+5480(SB), Z6
+	VBROADCASTSS lanes<>+4960(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+4800(SB), Z2
+	VBROADCASTSS lanes<>+4960(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+4800(SB), Z0
+	VBROADCASTSS lanes<>+4960(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+4800(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2432(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2432(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2432(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2432(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4160(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4160(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4160(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4160(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+2112(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+2112(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+2112(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+2112(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4960(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4320(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4320(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4320(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4320(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2272(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2272(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2272(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2272(SB), Z15, Z6
 	VFMADD231PS Z8, Z20, Z4
 	VFMADD231PS Z9, Z21, Z2
 	VFMADD231PS Z10, Z22, Z0
@@ -3839,46 +3858,46 @@ main:
 	VMULPS Z3, Z3, Z9
 	VMULPS Z5, Z5, Z10
 	VMULPS Z7, Z7, Z11
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z8
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z9
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z10
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z11
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z8
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z9
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z10
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z11
 	VSUBPS Z29, Z8, Z8
 	VSUBPS Z29, Z9, Z9
 	VSUBPS Z29, Z10, Z10
 	VSUBPS Z29, Z11, Z11
-	VMULPS.BCST lanes<>+1408(SB), Z8, Z12
-	VMULPS.BCST lanes<>+1408(SB), Z9, Z13
-	VMULPS.BCST lanes<>+1408(SB), Z10, Z14
-	VMULPS.BCST lanes<>+1408(SB), Z11, Z15
+	VMULPS.BCST lanes<>+1568(SB), Z8, Z12
+	VMULPS.BCST lanes<>+1568(SB), Z9, Z13
+	VMULPS.BCST lanes<>+1568(SB), Z10, Z14
+	VMULPS.BCST lanes<>+1568(SB), Z11, Z15
 	VFMADD231PS Z1, Z1, Z12
 	VFMADD231PS Z3, Z3, Z13
 	VFMADD231PS Z5, Z5, Z14
 	VFMADD231PS Z7, Z7, Z15
-	VFMADD231PS.BCST lanes<>+3200(SB), Z8, Z12
-	VFMADD231PS.BCST lanes<>+3200(SB), Z9, Z13
-	VFMADD231PS.BCST lanes<>+3200(SB), Z10, Z14
-	VFMADD231PS.BCST lanes<>+3200(SB), Z11, Z15
-	VBROADCASTSS lanes<>+5244(SB), Z1
-	VBROADCASTSS lanes<>+3168(SB), Z3
+	VFMADD231PS.BCST lanes<>+3360(SB), Z8, Z12
+	VFMADD231PS.BCST lanes<>+3360(SB), Z9, Z13
+	VFMADD231PS.BCST lanes<>+3360(SB), Z10, Z14
+	VFMADD231PS.BCST lanes<>+3360(SB), Z11, Z15
+	VBROADCASTSS lanes<>+5400(SB), Z1
+	VBROADCASTSS lanes<>+3328(SB), Z3
 	VFMADD231PS Z12, Z1, Z3
-	VBROADCASTSS lanes<>+3168(SB), Z5
+	VBROADCASTSS lanes<>+3328(SB), Z5
 	VFMADD231PS Z13, Z1, Z5
-	VBROADCASTSS lanes<>+3168(SB), Z7
+	VBROADCASTSS lanes<>+3328(SB), Z7
 	VFMADD231PS Z14, Z1, Z7
-	VFMADD213PS.BCST lanes<>+3168(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+1952(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+1952(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+1952(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+1952(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+2336(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+2336(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+2336(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+2336(SB), Z15, Z1
-	VFMADD213PS.BCST lanes<>+4960(SB), Z12, Z3
-	VFMADD213PS.BCST lanes<>+4960(SB), Z13, Z5
-	VFMADD213PS.BCST lanes<>+4960(SB), Z14, Z7
-	VFMADD213PS.BCST lanes<>+4960(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+3328(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+2112(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+2112(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+2112(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+2112(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+2496(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+2496(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+2496(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+2496(SB), Z15, Z1
+	VFMADD213PS.BCST lanes<>+5120(SB), Z12, Z3
+	VFMADD213PS.BCST lanes<>+5120(SB), Z13, Z5
+	VFMADD213PS.BCST lanes<>+5120(SB), Z14, Z7
+	VFMADD213PS.BCST lanes<>+5120(SB), Z15, Z1
 	VFNMADD213PS Z31, Z12, Z3
 	VFNMADD213PS Z31, Z13, Z5
 	VFNMADD213PS Z31, Z14, Z7
@@ -3936,27 +3955,27 @@ masked:
 	VMULPS Z2, Z2, Z3
 	VMOVAPS Z24, Z5
 	VFMADD231PS Z3, Z25, Z5
-	VFMADD213PS.BCST lanes<>+3488(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1568(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3904(SB), Z3, Z5
-	VBROADCASTSS lanes<>+5328(SB), Z6
-	VFMADD213PS.BCST lanes<>+4800(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+2432(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+4160(SB), Z3, Z6
-	VFMADD213PS.BCST lanes<>+2112(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+3648(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+1728(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4064(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5480(SB), Z6
+	VFMADD213PS.BCST lanes<>+4960(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+2592(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z6
+	VFMADD213PS.BCST lanes<>+2272(SB), Z3, Z6
 	VFMADD231PS Z2, Z5, Z6
 	VMULPS Z4, Z6, Z2
 	VMULPS Z1, Z1, Z3
-	VFMADD132PS.BCST lanes<>+2208(SB), Z29, Z3
+	VFMADD132PS.BCST lanes<>+2368(SB), Z29, Z3
 	VSUBPS Z29, Z3, Z3
-	VMULPS.BCST lanes<>+1408(SB), Z3, Z4
+	VMULPS.BCST lanes<>+1568(SB), Z3, Z4
 	VFMADD231PS Z1, Z1, Z4
-	VFMADD231PS.BCST lanes<>+3200(SB), Z3, Z4
-	VBROADCASTSS lanes<>+5244(SB), Z1
-	VFMADD213PS.BCST lanes<>+3168(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+1952(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+2336(SB), Z4, Z1
-	VFMADD213PS.BCST lanes<>+4960(SB), Z4, Z1
+	VFMADD231PS.BCST lanes<>+3360(SB), Z3, Z4
+	VBROADCASTSS lanes<>+5400(SB), Z1
+	VFMADD213PS.BCST lanes<>+3328(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+2112(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+2496(SB), Z4, Z1
+	VFMADD213PS.BCST lanes<>+5120(SB), Z4, Z1
 	VFNMADD213PS Z31, Z4, Z1
 	VFNMADD213PS Z31, Z4, Z1
 	VMULPS Z2, Z1, Z1
@@ -3978,9 +3997,9 @@ TEXT ·erfcFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSD lanes<>+640(SB), Y15
-	VBROADCASTSD lanes<>+2144(SB), Y14
-	VBROADCASTSD lanes<>+5040(SB), Y13
-	VBROADCASTSD lanes<>+5184(SB), Y12
+	VBROADCASTSD lanes<>+2304(SB), Y14
+	VBROADCASTSD lanes<>+5200(SB), Y13
+	VBROADCASTSD lanes<>+5336(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -3990,12 +4009,12 @@ main:
 	VANDPD Y12, Y0, Y1
 	VMOVUPS 32(SI)(CX*8), Y2
 	VANDPD Y12, Y2, Y3
-	VBROADCASTSD lanes<>+5160(SB), Y4
+	VBROADCASTSD lanes<>+5312(SB), Y4
 	VMINPD Y1, Y4, Y1
 	VMINPD Y3, Y4, Y3
 	VADDPD Y15, Y1, Y4
 	VADDPD Y15, Y3, Y5
-	VBROADCASTSD lanes<>+5024(SB), Y6
+	VBROADCASTSD lanes<>+5184(SB), Y6
 	VDIVPD Y4, Y6, Y7
 	VDIVPD Y5, Y6, Y6
 	VSUBPD Y15, Y1, Y8
@@ -4004,92 +4023,92 @@ main:
 	VDIVPD Y5, Y9, Y5
 	VMULPD Y4, Y4, Y8
 	VMULPD Y5, Y5, Y9
-	VBROADCASTSD lanes<>+5144(SB), Y10
-	VBROADCASTSD lanes<>+3232(SB), Y11
+	VBROADCASTSD lanes<>+5304(SB), Y10
+	VBROADCASTSD lanes<>+3392(SB), Y11
 	VFMADD231PD Y8, Y10, Y11
-	VFMADD213PD lanes<>+3232(SB), Y9, Y10
-	VFMADD213PD lanes<>+2880(SB), Y8, Y11
-	VFMADD213PD lanes<>+2880(SB), Y9, Y10
-	VFMADD213PD lanes<>+2848(SB), Y8, Y11
-	VFMADD213PD lanes<>+2848(SB), Y9, Y10
-	VFMADD213PD lanes<>+3776(SB), Y8, Y11
-	VFMADD213PD lanes<>+3776(SB), Y9, Y10
-	VFMADD213PD lanes<>+4512(SB), Y8, Y11
-	VFMADD213PD lanes<>+4512(SB), Y9, Y10
-	VFMADD213PD lanes<>+4864(SB), Y8, Y11
-	VFMADD213PD lanes<>+4864(SB), Y9, Y10
-	VFMADD213PD lanes<>+1440(SB), Y8, Y11
-	VFMADD213PD lanes<>+1440(SB), Y9, Y10
-	VFMADD213PD lanes<>+4064(SB), Y8, Y11
-	VFMADD213PD lanes<>+4064(SB), Y9, Y10
-	VFMADD213PD lanes<>+2496(SB), Y8, Y11
-	VFMADD213PD lanes<>+2496(SB), Y9, Y10
-	VFMADD213PD lanes<>+4000(SB), Y8, Y11
-	VFMADD213PD lanes<>+4000(SB), Y9, Y10
-	VBROADCASTSD lanes<>+5104(SB), Y2
-	VBROADCASTSD lanes<>+4448(SB), Y0
+	VFMADD213PD lanes<>+3392(SB), Y9, Y10
+	VFMADD213PD lanes<>+3040(SB), Y8, Y11
+	VFMADD213PD lanes<>+3040(SB), Y9, Y10
+	VFMADD213PD lanes<>+3008(SB), Y8, Y11
+	VFMADD213PD lanes<>+3008(SB), Y9, Y10
+	VFMADD213PD lanes<>+3936(SB), Y8, Y11
+	VFMADD213PD lanes<>+3936(SB), Y9, Y10
+	VFMADD213PD lanes<>+4672(SB), Y8, Y11
+	VFMADD213PD lanes<>+4672(SB), Y9, Y10
+	VFMADD213PD lanes<>+5024(SB), Y8, Y11
+	VFMADD213PD lanes<>+5024(SB), Y9, Y10
+	VFMADD213PD lanes<>+1600(SB), Y8, Y11
+	VFMADD213PD lanes<>+1600(SB), Y9, Y10
+	VFMADD213PD lanes<>+4224(SB), Y8, Y11
+	VFMADD213PD lanes<>+4224(SB), Y9, Y10
+	VFMADD213PD lanes<>+2656(SB), Y8, Y11
+	VFMADD213PD lanes<>+2656(SB), Y9, Y10
+	VFMADD213PD lanes<>+4160(SB), Y8, Y11
+	VFMADD213PD lanes<>+4160(SB), Y9, Y10
+	VBROADCASTSD lanes<>+5264(SB), Y2
+	VBROADCASTSD lanes<>+4608(SB), Y0
 	VFMADD231PD Y8, Y2, Y0
-	VFMADD213PD lanes<>+4448(SB), Y9, Y2
-	VFMADD213PD lanes<>+2048(SB), Y8, Y0
-	VFMADD213PD lanes<>+2048(SB), Y9, Y2
-	VFMADD213PD lanes<>+1760(SB), Y8, Y0
-	VFMADD213PD lanes<>+1760(SB), Y9, Y2
-	VFMADD213PD lanes<>+3648(SB), Y8, Y0
-	VFMADD213PD lanes<>+3648(SB), Y9, Y2
-	VFMADD213PD lanes<>+4480(SB), Y8, Y0
-	VFMADD213PD lanes<>+4480(SB), Y9, Y2
-	VFMADD213PD lanes<>+4096(SB), Y8, Y0
-	VFMADD213PD lanes<>+4096(SB), Y9, Y2
-	VFMADD213PD lanes<>+3104(SB), Y8, Y0
-	VFMADD213PD lanes<>+3104(SB), Y9, Y2
-	VFMADD213PD lanes<>+4832(SB), Y8, Y0
-	VFMADD213PD lanes<>+4832(SB), Y9, Y2
+	VFMADD213PD lanes<>+4608(SB), Y9, Y2
+	VFMADD213PD lanes<>+2208(SB), Y8, Y0
+	VFMADD213PD lanes<>+2208(SB), Y9, Y2
+	VFMADD213PD lanes<>+1920(SB), Y8, Y0
+	VFMADD213PD lanes<>+1920(SB), Y9, Y2
+	VFMADD213PD lanes<>+3808(SB), Y8, Y0
+	VFMADD213PD lanes<>+3808(SB), Y9, Y2
+	VFMADD213PD lanes<>+4640(SB), Y8, Y0
+	VFMADD213PD lanes<>+4640(SB), Y9, Y2
+	VFMADD213PD lanes<>+4256(SB), Y8, Y0
+	VFMADD213PD lanes<>+4256(SB), Y9, Y2
 	VFMADD213PD lanes<>+3264(SB), Y8, Y0
 	VFMADD213PD lanes<>+3264(SB), Y9, Y2
-	VFMADD213PD lanes<>+3744(SB), Y8, Y0
-	VFMADD213PD lanes<>+3744(SB), Y9, Y2
-	VFMADD213PD lanes<>+2464(SB), Y8, Y0
-	VFMADD213PD lanes<>+2464(SB), Y9, Y2
+	VFMADD213PD lanes<>+4992(SB), Y8, Y0
+	VFMADD213PD lanes<>+4992(SB), Y9, Y2
+	VFMADD213PD lanes<>+3424(SB), Y8, Y0
+	VFMADD213PD lanes<>+3424(SB), Y9, Y2
+	VFMADD213PD lanes<>+3904(SB), Y8, Y0
+	VFMADD213PD lanes<>+3904(SB), Y9, Y2
+	VFMADD213PD lanes<>+2624(SB), Y8, Y0
+	VFMADD213PD lanes<>+2624(SB), Y9, Y2
 	VFMADD231PD Y4, Y11, Y0
 	VFMADD231PD Y5, Y10, Y2
 	VMULPD Y7, Y0, Y0
 	VMULPD Y6, Y2, Y2
 	VMULPD Y1, Y1, Y4
 	VMULPD Y3, Y3, Y5
-	VFMADD132PD lanes<>+4928(SB), Y14, Y4
-	VFMADD132PD lanes<>+4928(SB), Y14, Y5
+	VFMADD132PD lanes<>+5088(SB), Y14, Y4
+	VFMADD132PD lanes<>+5088(SB), Y14, Y5
 	VSUBPD Y14, Y4, Y6
 	VSUBPD Y14, Y5, Y7
 	VPSLLQ $52, Y4, Y4
 	VPSLLQ $52, Y5, Y5
-	VMULPD lanes<>+1376(SB), Y6, Y8
-	VMULPD lanes<>+1376(SB), Y7, Y9
+	VMULPD lanes<>+1536(SB), Y6, Y8
+	VMULPD lanes<>+1536(SB), Y7, Y9
 	VFMADD231PD Y1, Y1, Y8
 	VFMADD231PD Y3, Y3, Y9
-	VFMADD231PD lanes<>+2016(SB), Y6, Y8
-	VFMADD231PD lanes<>+2016(SB), Y7, Y9
+	VFMADD231PD lanes<>+2176(SB), Y6, Y8
+	VFMADD231PD lanes<>+2176(SB), Y7, Y9
 	VMULPD Y8, Y8, Y1
 	VMULPD Y9, Y9, Y3
-	VBROADCASTSD lanes<>+5120(SB), Y6
-	VBROADCASTSD lanes<>+1728(SB), Y7
+	VBROADCASTSD lanes<>+5280(SB), Y6
+	VBROADCASTSD lanes<>+1888(SB), Y7
 	VFMADD231PD Y1, Y6, Y7
-	VFMADD213PD lanes<>+1728(SB), Y3, Y6
-	VFMADD213PD lanes<>+3328(SB), Y1, Y7
-	VFMADD213PD lanes<>+3328(SB), Y3, Y6
-	VFMADD213PD lanes<>+3584(SB), Y1, Y7
-	VFMADD213PD lanes<>+3584(SB), Y3, Y6
-	VFMADD213PD lanes<>+1504(SB), Y1, Y7
-	VFMADD213PD lanes<>+1504(SB), Y3, Y6
-	VBROADCASTSD lanes<>+5064(SB), Y10
-	VBROADCASTSD lanes<>+2688(SB), Y11
+	VFMADD213PD lanes<>+1888(SB), Y3, Y6
+	VFMADD213PD lanes<>+3488(SB), Y1, Y7
+	VFMADD213PD lanes<>+3488(SB), Y3, Y6
+	VFMADD213PD lanes<>+3744(SB), Y1, Y7
+	VFMADD213PD lanes<>+3744(SB), Y3, Y6
+	VFMADD213PD lanes<>+1664(SB), Y1, Y7
+	VFMADD213PD lanes<>+1664(SB), Y3, Y6
+	VBROADCASTSD lanes<>+5224(SB), Y10
+	VBROADCASTSD lanes<>+2848(SB), Y11
 	VFMADD231PD Y1, Y10, Y11
-	VFMADD213PD lanes<>+2688(SB), Y3, Y10
-	VFMADD213PD lanes<>+4768(SB), Y1, Y11
-	VFMADD213PD lanes<>+4768(SB), Y3, Y10
-	VFMADD213PD lanes<>+1664(SB), Y1, Y11
-	VFMADD213PD lanes<>+1664(SB), Y3, Y10
-	VFMADD213PD lanes<>+1632(SB), Y1, Y11
-	VFMADD213PD lanes<>+1632(SB), Y3, Y10
+	VFMADD213PD lanes<>+2848(SB), Y3, Y10
+	VFMADD213PD lanes<>+4928(SB), Y1, Y11
+	VFMADD213PD lanes<>+4928(SB), Y3, Y10
+	VFMADD213PD lanes<>+1824(SB), Y1, Y11
+	VFMADD213PD lanes<>+1824(SB), Y3, Y10
+	VFMADD213PD lanes<>+1792(SB), Y1, Y11
+	VFMADD213PD lanes<>+1792(SB), Y3, Y10
 	VFMADD231PD Y8, Y7, Y11
 	VFMADD231PD Y9, Y6, Y10
 	VFNMADD213PD Y13, Y8, Y11
@@ -4123,57 +4142,57 @@ singles:
 single:
 	VMOVUPS (SI)(CX*8), Y0
 	VANDPD Y12, Y0, Y1
-	VBROADCASTSD lanes<>+5160(SB), Y2
+	VBROADCASTSD lanes<>+5312(SB), Y2
 	VMINPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
-	VBROADCASTSD lanes<>+5024(SB), Y3
+	VBROADCASTSD lanes<>+5184(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y15, Y1, Y4
 	VDIVPD Y2, Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VFMADD213PD lanes<>+3232(SB), Y4, Y5
-	VFMADD213PD lanes<>+2880(SB), Y4, Y5
-	VFMADD213PD lanes<>+2848(SB), Y4, Y5
-	VFMADD213PD lanes<>+3776(SB), Y4, Y5
-	VFMADD213PD lanes<>+4512(SB), Y4, Y5
-	VFMADD213PD lanes<>+4864(SB), Y4, Y5
-	VFMADD213PD lanes<>+1440(SB), Y4, Y5
-	VFMADD213PD lanes<>+4064(SB), Y4, Y5
-	VFMADD213PD lanes<>+2496(SB), Y4, Y5
-	VFMADD213PD lanes<>+4000(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5104(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+2048(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
-	VFMADD213PD lanes<>+3648(SB), Y4, Y6
-	VFMADD213PD lanes<>+4480(SB), Y4, Y6
-	VFMADD213PD lanes<>+4096(SB), Y4, Y6
-	VFMADD213PD lanes<>+3104(SB), Y4, Y6
-	VFMADD213PD lanes<>+4832(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+3392(SB), Y4, Y5
+	VFMADD213PD lanes<>+3040(SB), Y4, Y5
+	VFMADD213PD lanes<>+3008(SB), Y4, Y5
+	VFMADD213PD lanes<>+3936(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VFMADD213PD lanes<>+5024(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VFMADD213PD lanes<>+4224(SB), Y4, Y5
+	VFMADD213PD lanes<>+2656(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2208(SB), Y4, Y6
+	VFMADD213PD lanes<>+1920(SB), Y4, Y6
+	VFMADD213PD lanes<>+3808(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
+	VFMADD213PD lanes<>+4256(SB), Y4, Y6
 	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VFMADD213PD lanes<>+3744(SB), Y4, Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
+	VFMADD213PD lanes<>+4992(SB), Y4, Y6
+	VFMADD213PD lanes<>+3424(SB), Y4, Y6
+	VFMADD213PD lanes<>+3904(SB), Y4, Y6
+	VFMADD213PD lanes<>+2624(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VMULPD Y3, Y6, Y2
 	VMULPD Y1, Y1, Y3
-	VFMADD132PD lanes<>+4928(SB), Y14, Y3
+	VFMADD132PD lanes<>+5088(SB), Y14, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VMULPD lanes<>+1376(SB), Y4, Y5
+	VMULPD lanes<>+1536(SB), Y4, Y5
 	VFMADD231PD Y1, Y1, Y5
-	VFMADD231PD lanes<>+2016(SB), Y4, Y5
+	VFMADD231PD lanes<>+2176(SB), Y4, Y5
 	VMULPD Y5, Y5, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y1, Y4
-	VFMADD213PD lanes<>+3328(SB), Y1, Y4
-	VFMADD213PD lanes<>+3584(SB), Y1, Y4
-	VFMADD213PD lanes<>+1504(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y6
-	VFMADD213PD lanes<>+2688(SB), Y1, Y6
-	VFMADD213PD lanes<>+4768(SB), Y1, Y6
-	VFMADD213PD lanes<>+1664(SB), Y1, Y6
-	VFMADD213PD lanes<>+1632(SB), Y1, Y6
+	VBROADCASTSD lanes<>+5280(SB), Y4
+	VFMADD213PD lanes<>+1888(SB), Y1, Y4
+	VFMADD213PD lanes<>+3488(SB), Y1, Y4
+	VFMADD213PD lanes<>+3744(SB), Y1, Y4
+	VFMADD213PD lanes<>+1664(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y1, Y6
+	VFMADD213PD lanes<>+4928(SB), Y1, Y6
+	VFMADD213PD lanes<>+1824(SB), Y1, Y6
+	VFMADD213PD lanes<>+1792(SB), Y1, Y6
 	VFMADD231PD Y5, Y4, Y6
 	VFNMADD213PD Y13, Y5, Y6
 	VFNMADD213PD Y13, Y5, Y6
@@ -4197,57 +4216,57 @@ tail:
 	VMOVUPS 32(R11)(AX*8), Y0
 	VMASKMOVPD (SI)(CX*8), Y0, Y0
 	VANDPD Y12, Y0, Y1
-	VBROADCASTSD lanes<>+5160(SB), Y2
+	VBROADCASTSD lanes<>+5312(SB), Y2
 	VMINPD Y1, Y2, Y1
 	VADDPD Y15, Y1, Y2
-	VBROADCASTSD lanes<>+5024(SB), Y3
+	VBROADCASTSD lanes<>+5184(SB), Y3
 	VDIVPD Y2, Y3, Y3
 	VSUBPD Y15, Y1, Y4
 	VDIVPD Y2, Y4, Y2
 	VMULPD Y2, Y2, Y4
-	VBROADCASTSD lanes<>+5144(SB), Y5
-	VFMADD213PD lanes<>+3232(SB), Y4, Y5
-	VFMADD213PD lanes<>+2880(SB), Y4, Y5
-	VFMADD213PD lanes<>+2848(SB), Y4, Y5
-	VFMADD213PD lanes<>+3776(SB), Y4, Y5
-	VFMADD213PD lanes<>+4512(SB), Y4, Y5
-	VFMADD213PD lanes<>+4864(SB), Y4, Y5
-	VFMADD213PD lanes<>+1440(SB), Y4, Y5
-	VFMADD213PD lanes<>+4064(SB), Y4, Y5
-	VFMADD213PD lanes<>+2496(SB), Y4, Y5
-	VFMADD213PD lanes<>+4000(SB), Y4, Y5
-	VBROADCASTSD lanes<>+5104(SB), Y6
-	VFMADD213PD lanes<>+4448(SB), Y4, Y6
-	VFMADD213PD lanes<>+2048(SB), Y4, Y6
-	VFMADD213PD lanes<>+1760(SB), Y4, Y6
-	VFMADD213PD lanes<>+3648(SB), Y4, Y6
-	VFMADD213PD lanes<>+4480(SB), Y4, Y6
-	VFMADD213PD lanes<>+4096(SB), Y4, Y6
-	VFMADD213PD lanes<>+3104(SB), Y4, Y6
-	VFMADD213PD lanes<>+4832(SB), Y4, Y6
+	VBROADCASTSD lanes<>+5304(SB), Y5
+	VFMADD213PD lanes<>+3392(SB), Y4, Y5
+	VFMADD213PD lanes<>+3040(SB), Y4, Y5
+	VFMADD213PD lanes<>+3008(SB), Y4, Y5
+	VFMADD213PD lanes<>+3936(SB), Y4, Y5
+	VFMADD213PD lanes<>+4672(SB), Y4, Y5
+	VFMADD213PD lanes<>+5024(SB), Y4, Y5
+	VFMADD213PD lanes<>+1600(SB), Y4, Y5
+	VFMADD213PD lanes<>+4224(SB), Y4, Y5
+	VFMADD213PD lanes<>+2656(SB), Y4, Y5
+	VFMADD213PD lanes<>+4160(SB), Y4, Y5
+	VBROADCASTSD lanes<>+5264(SB), Y6
+	VFMADD213PD lanes<>+4608(SB), Y4, Y6
+	VFMADD213PD lanes<>+2208(SB), Y4, Y6
+	VFMADD213PD lanes<>+1920(SB), Y4, Y6
+	VFMADD213PD lanes<>+3808(SB), Y4, Y6
+	VFMADD213PD lanes<>+4640(SB), Y4, Y6
+	VFMADD213PD lanes<>+4256(SB), Y4, Y6
 	VFMADD213PD lanes<>+3264(SB), Y4, Y6
-	VFMADD213PD lanes<>+3744(SB), Y4, Y6
-	VFMADD213PD lanes<>+2464(SB), Y4, Y6
+	VFMADD213PD lanes<>+4992(SB), Y4, Y6
+	VFMADD213PD lanes<>+3424(SB), Y4, Y6
+	VFMADD213PD lanes<>+3904(SB), Y4, Y6
+	VFMADD213PD lanes<>+2624(SB), Y4, Y6
 	VFMADD231PD Y2, Y5, Y6
 	VMULPD Y3, Y6, Y2
 	VMULPD Y1, Y1, Y3
-	VFMADD132PD lanes<>+4928(SB), Y14, Y3
+	VFMADD132PD lanes<>+5088(SB), Y14, Y3
 	VSUBPD Y14, Y3, Y4
 	VPSLLQ $52, Y3, Y3
-	VMULPD lanes<>+1376(SB), Y4, Y5
+	VMULPD lanes<>+1536(SB), Y4, Y5
 	VFMADD231PD Y1, Y1, Y5
-	VFMADD231PD lanes<>+2016(SB), Y4, Y5
+	VFMADD231PD lanes<>+2176(SB), Y4, Y5
 	VMULPD Y5, Y5, Y1
-	VBROADCASTSD lanes<>+5120(SB), Y4
-	VFMADD213PD lanes<>+1728(SB), Y1, Y4
-	VFMADD213PD lanes<>+3328(SB), Y1, Y4
-	VFMADD213PD lanes<>+3584(SB), Y1, Y4
-	VFMADD213PD lanes<>+1504(SB), Y1, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y6
-	VFMADD213PD lanes<>+2688(SB), Y1, Y6
-	VFMADD213PD lanes<>+4768(SB), Y1, Y6
-	VFMADD213PD lanes<>+1664(SB), Y1, Y6
-	VFMADD213PD lanes<>+1632(SB), Y1, Y6
+	VBROADCASTSD lanes<>+5280(SB), Y4
+	VFMADD213PD lanes<>+1888(SB), Y1, Y4
+	VFMADD213PD lanes<>+3488(SB), Y1, Y4
+	VFMADD213PD lanes<>+3744(SB), Y1, Y4
+	VFMADD213PD lanes<>+1664(SB), Y1, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y6
+	VFMADD213PD lanes<>+2848(SB), Y1, Y6
+	VFMADD213PD lanes<>+4928(SB), Y1, Y6
+	VFMADD213PD lanes<>+1824(SB), Y1, Y6
+	VFMADD213PD lanes<>+1792(SB), Y1, Y6
 	VFMADD231PD Y5, Y4, Y6
 	VFNMADD213PD Y13, Y5, Y6
 	VFNMADD213PD Y13, Y5, Y6
@@ -4270,26 +4289,26 @@ TEXT ·erfcFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5040(SB), Z31
+	VBROADCASTSD lanes<>+5200(SB), Z31
 	VBROADCASTSD lanes<>+640(SB), Z30
-	VBROADCASTSD lanes<>+2144(SB), Z29
-	VBROADCASTSD lanes<>+5184(SB), Z28
-	VBROADCASTSD lanes<>+5160(SB), Z27
-	VBROADCASTSD lanes<>+5144(SB), Z26
-	VBROADCASTSD lanes<>+3232(SB), Z25
-	VBROADCASTSD lanes<>+2880(SB), Z24
-	VBROADCASTSD lanes<>+2848(SB), Z23
-	VBROADCASTSD lanes<>+3776(SB), Z22
-	VBROADCASTSD lanes<>+4512(SB), Z21
-	VBROADCASTSD lanes<>+4864(SB), Z20
-	VBROADCASTSD lanes<>+1440(SB), Z19
-	VBROADCASTSD lanes<>+4064(SB), Z18
-	VBROADCASTSD lanes<>+2496(SB), Z17
-	VBROADCASTSD lanes<>+4000(SB), Z16
-	VBROADCASTSD lanes<>+5104(SB), Z15
-	VBROADCASTSD lanes<>+4448(SB), Z14
-	VBROADCASTSD lanes<>+2048(SB), Z13
-	VBROADCASTSD lanes<>+1760(SB), Z12
+	VBROADCASTSD lanes<>+2304(SB), Z29
+	VBROADCASTSD lanes<>+5336(SB), Z28
+	VBROADCASTSD lanes<>+5312(SB), Z27
+	VBROADCASTSD lanes<>+5304(SB), Z26
+	VBROADCASTSD lanes<>+3392(SB), Z25
+	VBROADCASTSD lanes<>+3040(SB), Z24
+	VBROADCASTSD lanes<>+3008(SB), Z23
+	VBROADCASTSD lanes<>+3936(SB), Z22
+	VBROADCASTSD lanes<>+4672(SB), Z21
+	VBROADCASTSD lanes<>+5024(SB), Z20
+	VBROADCASTSD lanes<>+1600(SB), Z19
+	VBROADCASTSD lanes<>+4224(SB), Z18
+	VBROADCASTSD lanes<>+2656(SB), Z17
+	VBROADCASTSD lanes<>+4160(SB), Z16
+	VBROADCASTSD lanes<>+5264(SB), Z15
+	VBROADCASTSD lanes<>+4608(SB), Z14
+	VBROADCASTSD lanes<>+2208(SB), Z13
+	VBROADCASTSD lanes<>+1920(SB), Z12
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -4341,60 +4360,60 @@ main:
 	VFMADD213PD Z13, Z9, Z0
 	VFMADD213PD Z12, Z8, Z2
 	VFMADD213PD Z12, Z9, Z0
-	VFMADD213PD.BCST lanes<>+3648(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+3648(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+4480(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+4480(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+4096(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+4096(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+3104(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+3104(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+4832(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+4832(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+3808(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+3808(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+4640(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+4640(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+4256(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+4256(SB), Z9, Z0
 	VFMADD213PD.BCST lanes<>+3264(SB), Z8, Z2
 	VFMADD213PD.BCST lanes<>+3264(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+3744(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+3744(SB), Z9, Z0
-	VFMADD213PD.BCST lanes<>+2464(SB), Z8, Z2
-	VFMADD213PD.BCST lanes<>+2464(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+4992(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+4992(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+3424(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+3424(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+3904(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+3904(SB), Z9, Z0
+	VFMADD213PD.BCST lanes<>+2624(SB), Z8, Z2
+	VFMADD213PD.BCST lanes<>+2624(SB), Z9, Z0
 	VFMADD231PD Z4, Z10, Z2
 	VFMADD231PD Z5, Z11, Z0
 	VMULPD Z6, Z2, Z2
 	VMULPD Z7, Z0, Z0
 	VMULPD Z1, Z1, Z4
 	VMULPD Z3, Z3, Z5
-	VFMADD132PD.BCST lanes<>+4928(SB), Z29, Z4
-	VFMADD132PD.BCST lanes<>+4928(SB), Z29, Z5
+	VFMADD132PD.BCST lanes<>+5088(SB), Z29, Z4
+	VFMADD132PD.BCST lanes<>+5088(SB), Z29, Z5
 	VSUBPD Z29, Z4, Z4
 	VSUBPD Z29, Z5, Z5
-	VMULPD.BCST lanes<>+1376(SB), Z4, Z6
-	VMULPD.BCST lanes<>+1376(SB), Z5, Z7
+	VMULPD.BCST lanes<>+1536(SB), Z4, Z6
+	VMULPD.BCST lanes<>+1536(SB), Z5, Z7
 	VFMADD231PD Z1, Z1, Z6
 	VFMADD231PD Z3, Z3, Z7
-	VFMADD231PD.BCST lanes<>+2016(SB), Z4, Z6
-	VFMADD231PD.BCST lanes<>+2016(SB), Z5, Z7
+	VFMADD231PD.BCST lanes<>+2176(SB), Z4, Z6
+	VFMADD231PD.BCST lanes<>+2176(SB), Z5, Z7
 	VMULPD Z6, Z6, Z1
 	VMULPD Z7, Z7, Z3
-	VBROADCASTSD lanes<>+5120(SB), Z8
-	VBROADCASTSD lanes<>+1728(SB), Z9
+	VBROADCASTSD lanes<>+5280(SB), Z8
+	VBROADCASTSD lanes<>+1888(SB), Z9
 	VFMADD231PD Z1, Z8, Z9
-	VFMADD213PD.BCST lanes<>+1728(SB), Z3, Z8
-	VFMADD213PD.BCST lanes<>+3328(SB), Z1, Z9
-	VFMADD213PD.BCST lanes<>+3328(SB), Z3, Z8
-	VFMADD213PD.BCST lanes<>+3584(SB), Z1, Z9
-	VFMADD213PD.BCST lanes<>+3584(SB), Z3, Z8
-	VFMADD213PD.BCST lanes<>+1504(SB), Z1, Z9
-	VFMADD213PD.BCST lanes<>+1504(SB), Z3, Z8
-	VBROADCASTSD lanes<>+5064(SB), Z10
-	VBROADCASTSD lanes<>+2688(SB), Z11
+	VFMADD213PD.BCST lanes<>+1888(SB), Z3, Z8
+	VFMADD213PD.BCST lanes<>+3488(SB), Z1, Z9
+	VFMADD213PD.BCST lanes<>+3488(SB), Z3, Z8
+	VFMADD213PD.BCST lanes<>+3744(SB), Z1, Z9
+	VFMADD213PD.BCST lanes<>+3744(SB), Z3, Z8
+	VFMADD213PD.BCST lanes<>+1664(SB), Z1, Z9
+	VFMADD213PD.BCST lanes<>+1664(SB), Z3, Z8
+	VBROADCASTSD lanes<>+5224(SB), Z10
+	VBROADCASTSD lanes<>+2848(SB), Z11
 	VFMADD231PD Z1, Z10, Z11
-	VFMADD213PD.BCST lanes<>+2688(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+4768(SB), Z1, Z11
-	VFMADD213PD.BCST lanes<>+4768(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+1664(SB), Z1, Z11
-	VFMADD213PD.BCST lanes<>+1664(SB), Z3, Z10
-	VFMADD213PD.BCST lanes<>+1632(SB), Z1, Z11
-	VFMADD213PD.BCST lanes<>+1632(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+2848(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+4928(SB), Z1, Z11
+	VFMADD213PD.BCST lanes<>+4928(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+1824(SB), Z1, Z11
+	VFMADD213PD.BCST lanes<>+1824(SB), Z3, Z10
+	VFMADD213PD.BCST lanes<>+1792(SB), Z1, Z11
+	VFMADD213PD.BCST lanes<>+1792(SB), Z3, Z10
 	VFMADD231PD Z6, Z9, Z11
 	VFMADD231PD Z7, Z8, Z10
 	VFNMADD213PD Z31, Z6, Z11
@@ -4449,33 +4468,33 @@ masked:
 	VFMADD231PD Z4, Z15, Z6
 	VFMADD213PD Z13, Z4, Z6
 	VFMADD213PD Z12, Z4, Z6
-	VFMADD213PD.BCST lanes<>+3648(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4480(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4096(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3104(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+4832(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3808(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4640(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4256(SB), Z4, Z6
 	VFMADD213PD.BCST lanes<>+3264(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+3744(SB), Z4, Z6
-	VFMADD213PD.BCST lanes<>+2464(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+4992(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3424(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+3904(SB), Z4, Z6
+	VFMADD213PD.BCST lanes<>+2624(SB), Z4, Z6
 	VFMADD231PD Z2, Z5, Z6
 	VMULPD Z3, Z6, Z2
 	VMULPD Z1, Z1, Z3
-	VFMADD132PD.BCST lanes<>+4928(SB), Z29, Z3
+	VFMADD132PD.BCST lanes<>+5088(SB), Z29, Z3
 	VSUBPD Z29, Z3, Z3
-	VMULPD.BCST lanes<>+1376(SB), Z3, Z4
+	VMULPD.BCST lanes<>+1536(SB), Z3, Z4
 	VFMADD231PD Z1, Z1, Z4
-	VFMADD231PD.BCST lanes<>+2016(SB), Z3, Z4
+	VFMADD231PD.BCST lanes<>+2176(SB), Z3, Z4
 	VMULPD Z4, Z4, Z1
-	VBROADCASTSD lanes<>+5120(SB), Z5
-	VFMADD213PD.BCST lanes<>+1728(SB), Z1, Z5
-	VFMADD213PD.BCST lanes<>+3328(SB), Z1, Z5
-	VFMADD213PD.BCST lanes<>+3584(SB), Z1, Z5
-	VFMADD213PD.BCST lanes<>+1504(SB), Z1, Z5
-	VBROADCASTSD lanes<>+5064(SB), Z6
-	VFMADD213PD.BCST lanes<>+2688(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+4768(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+1664(SB), Z1, Z6
-	VFMADD213PD.BCST lanes<>+1632(SB), Z1, Z6
+	VBROADCASTSD lanes<>+5280(SB), Z5
+	VFMADD213PD.BCST lanes<>+1888(SB), Z1, Z5
+	VFMADD213PD.BCST lanes<>+3488(SB), Z1, Z5
+	VFMADD213PD.BCST lanes<>+3744(SB), Z1, Z5
+	VFMADD213PD.BCST lanes<>+1664(SB), Z1, Z5
+	VBROADCASTSD lanes<>+5224(SB), Z6
+	VFMADD213PD.BCST lanes<>+2848(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+4928(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+1824(SB), Z1, Z6
+	VFMADD213PD.BCST lanes<>+1792(SB), Z1, Z6
 	VFMADD231PD Z4, Z5, Z6
 	VFNMADD213PD Z31, Z4, Z6
 	VFNMADD213PD Z31, Z4, Z6
@@ -4518,84 +4537,84 @@ line:
 	VMULPS Y2, Y2, Y2
 	VMOVUPS 96(DI)(CX*4), Y3
 	VMULPS Y3, Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5220(SB), Y4
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VMINPS Y0, Y4, Y0
 	VMINPS Y1, Y4, Y1
 	VMINPS Y2, Y4, Y2
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+5228(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+2176(SB), Y4
-	VBROADCASTSS lanes<>+2976(SB), Y5
+	VBROADCASTSS lanes<>+2336(SB), Y4
+	VBROADCASTSS lanes<>+3136(SB), Y5
 	VFMADD231PS Y4, Y0, Y5
-	VBROADCASTSS lanes<>+2976(SB), Y6
+	VBROADCASTSS lanes<>+3136(SB), Y6
 	VFMADD231PS Y4, Y1, Y6
-	VBROADCASTSS lanes<>+2976(SB), Y7
+	VBROADCASTSS lanes<>+3136(SB), Y7
 	VFMADD231PS Y4, Y2, Y7
-	VFMADD213PS lanes<>+2976(SB), Y3, Y4
-	VSUBPS lanes<>+2976(SB), Y5, Y8
-	VSUBPS lanes<>+2976(SB), Y6, Y9
-	VSUBPS lanes<>+2976(SB), Y7, Y10
-	VSUBPS lanes<>+2976(SB), Y4, Y11
+	VFMADD213PS lanes<>+3136(SB), Y3, Y4
+	VSUBPS lanes<>+3136(SB), Y5, Y8
+	VSUBPS lanes<>+3136(SB), Y6, Y9
+	VSUBPS lanes<>+3136(SB), Y7, Y10
+	VSUBPS lanes<>+3136(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+2016(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+2016(SB), Y9, Y13
 	VMOVAPS Y2, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+2016(SB), Y10, Y14
 	VMOVAPS Y3, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+5244(SB), Y8
-	VBROADCASTSS lanes<>+3136(SB), Y9
+	VFNMADD231PS lanes<>+2016(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1760(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1760(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1760(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1760(SB), Y11, Y15
+	VBROADCASTSS lanes<>+5400(SB), Y8
+	VBROADCASTSS lanes<>+3296(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3136(SB), Y10
+	VBROADCASTSS lanes<>+3296(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3136(SB), Y11
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3136(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+2304(SB), Y12, Y9
-	VFMADD213PS lanes<>+2304(SB), Y13, Y10
-	VFMADD213PS lanes<>+2304(SB), Y14, Y11
-	VFMADD213PS lanes<>+2304(SB), Y15, Y8
-	VFMADD213PS lanes<>+4960(SB), Y12, Y9
-	VFMADD213PS lanes<>+4960(SB), Y13, Y10
-	VFMADD213PS lanes<>+4960(SB), Y14, Y11
-	VFMADD213PS lanes<>+4960(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
+	VFMADD213PS lanes<>+3296(SB), Y15, Y8
+	VFMADD213PS lanes<>+2112(SB), Y12, Y9
+	VFMADD213PS lanes<>+2112(SB), Y13, Y10
+	VFMADD213PS lanes<>+2112(SB), Y14, Y11
+	VFMADD213PS lanes<>+2112(SB), Y15, Y8
+	VFMADD213PS lanes<>+2464(SB), Y12, Y9
+	VFMADD213PS lanes<>+2464(SB), Y13, Y10
+	VFMADD213PS lanes<>+2464(SB), Y14, Y11
+	VFMADD213PS lanes<>+2464(SB), Y15, Y8
+	VFMADD213PS lanes<>+5120(SB), Y12, Y9
+	VFMADD213PS lanes<>+5120(SB), Y13, Y10
+	VFMADD213PS lanes<>+5120(SB), Y14, Y11
+	VFMADD213PS lanes<>+5120(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+832(SB), Y2, Y2
-	VPAND lanes<>+832(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
 	VPADDD Y0, Y5, Y5
 	VPADDD Y1, Y6, Y6
 	VPADDD Y2, Y7, Y7
@@ -4613,18 +4632,18 @@ line:
 	VMULPS Y1, Y6, Y1
 	VMULPS Y2, Y7, Y2
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+3712(SB), Y0, Y0
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y2, Y2
-	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y1, Y1
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
 	VMULPS 96(SI)(CX*4), Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVNTPS Y1, 32(DX)(CX*4)
 	VMOVNTPS Y2, 64(DX)(CX*4)
@@ -4655,84 +4674,84 @@ main:
 	VMULPS Y2, Y2, Y2
 	VMOVUPS 96(DI)(CX*4), Y3
 	VMULPS Y3, Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5220(SB), Y4
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5376(SB), Y4
 	VMINPS Y0, Y4, Y0
 	VMINPS Y1, Y4, Y1
 	VMINPS Y2, Y4, Y2
 	VMINPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+5228(SB), Y4
+	VBROADCASTSS lanes<>+5384(SB), Y4
 	VMAXPS Y0, Y4, Y0
 	VMAXPS Y1, Y4, Y1
 	VMAXPS Y2, Y4, Y2
 	VMAXPS Y3, Y4, Y3
-	VBROADCASTSS lanes<>+2176(SB), Y4
-	VBROADCASTSS lanes<>+2976(SB), Y5
+	VBROADCASTSS lanes<>+2336(SB), Y4
+	VBROADCASTSS lanes<>+3136(SB), Y5
 	VFMADD231PS Y4, Y0, Y5
-	VBROADCASTSS lanes<>+2976(SB), Y6
+	VBROADCASTSS lanes<>+3136(SB), Y6
 	VFMADD231PS Y4, Y1, Y6
-	VBROADCASTSS lanes<>+2976(SB), Y7
+	VBROADCASTSS lanes<>+3136(SB), Y7
 	VFMADD231PS Y4, Y2, Y7
-	VFMADD213PS lanes<>+2976(SB), Y3, Y4
-	VSUBPS lanes<>+2976(SB), Y5, Y8
-	VSUBPS lanes<>+2976(SB), Y6, Y9
-	VSUBPS lanes<>+2976(SB), Y7, Y10
-	VSUBPS lanes<>+2976(SB), Y4, Y11
+	VFMADD213PS lanes<>+3136(SB), Y3, Y4
+	VSUBPS lanes<>+3136(SB), Y5, Y8
+	VSUBPS lanes<>+3136(SB), Y6, Y9
+	VSUBPS lanes<>+3136(SB), Y7, Y10
+	VSUBPS lanes<>+3136(SB), Y4, Y11
 	VPSLLD $23, Y5, Y5
 	VPSLLD $23, Y6, Y6
 	VPSLLD $23, Y7, Y7
 	VPSLLD $23, Y4, Y4
 	VMOVAPS Y0, Y12
-	VFNMADD231PS lanes<>+1856(SB), Y8, Y12
+	VFNMADD231PS lanes<>+2016(SB), Y8, Y12
 	VMOVAPS Y1, Y13
-	VFNMADD231PS lanes<>+1856(SB), Y9, Y13
+	VFNMADD231PS lanes<>+2016(SB), Y9, Y13
 	VMOVAPS Y2, Y14
-	VFNMADD231PS lanes<>+1856(SB), Y10, Y14
+	VFNMADD231PS lanes<>+2016(SB), Y10, Y14
 	VMOVAPS Y3, Y15
-	VFNMADD231PS lanes<>+1856(SB), Y11, Y15
-	VFNMADD231PS lanes<>+1600(SB), Y8, Y12
-	VFNMADD231PS lanes<>+1600(SB), Y9, Y13
-	VFNMADD231PS lanes<>+1600(SB), Y10, Y14
-	VFNMADD231PS lanes<>+1600(SB), Y11, Y15
-	VBROADCASTSS lanes<>+5244(SB), Y8
-	VBROADCASTSS lanes<>+3136(SB), Y9
+	VFNMADD231PS lanes<>+2016(SB), Y11, Y15
+	VFNMADD231PS lanes<>+1760(SB), Y8, Y12
+	VFNMADD231PS lanes<>+1760(SB), Y9, Y13
+	VFNMADD231PS lanes<>+1760(SB), Y10, Y14
+	VFNMADD231PS lanes<>+1760(SB), Y11, Y15
+	VBROADCASTSS lanes<>+5400(SB), Y8
+	VBROADCASTSS lanes<>+3296(SB), Y9
 	VFMADD231PS Y12, Y8, Y9
-	VBROADCASTSS lanes<>+3136(SB), Y10
+	VBROADCASTSS lanes<>+3296(SB), Y10
 	VFMADD231PS Y13, Y8, Y10
-	VBROADCASTSS lanes<>+3136(SB), Y11
+	VBROADCASTSS lanes<>+3296(SB), Y11
 	VFMADD231PS Y14, Y8, Y11
-	VFMADD213PS lanes<>+3136(SB), Y15, Y8
-	VFMADD213PS lanes<>+1952(SB), Y12, Y9
-	VFMADD213PS lanes<>+1952(SB), Y13, Y10
-	VFMADD213PS lanes<>+1952(SB), Y14, Y11
-	VFMADD213PS lanes<>+1952(SB), Y15, Y8
-	VFMADD213PS lanes<>+2304(SB), Y12, Y9
-	VFMADD213PS lanes<>+2304(SB), Y13, Y10
-	VFMADD213PS lanes<>+2304(SB), Y14, Y11
-	VFMADD213PS lanes<>+2304(SB), Y15, Y8
-	VFMADD213PS lanes<>+4960(SB), Y12, Y9
-	VFMADD213PS lanes<>+4960(SB), Y13, Y10
-	VFMADD213PS lanes<>+4960(SB), Y14, Y11
-	VFMADD213PS lanes<>+4960(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
-	VFMADD213PS lanes<>+1184(SB), Y12, Y9
-	VFMADD213PS lanes<>+1184(SB), Y13, Y10
-	VFMADD213PS lanes<>+1184(SB), Y14, Y11
-	VFMADD213PS lanes<>+1184(SB), Y15, Y8
+	VFMADD213PS lanes<>+3296(SB), Y15, Y8
+	VFMADD213PS lanes<>+2112(SB), Y12, Y9
+	VFMADD213PS lanes<>+2112(SB), Y13, Y10
+	VFMADD213PS lanes<>+2112(SB), Y14, Y11
+	VFMADD213PS lanes<>+2112(SB), Y15, Y8
+	VFMADD213PS lanes<>+2464(SB), Y12, Y9
+	VFMADD213PS lanes<>+2464(SB), Y13, Y10
+	VFMADD213PS lanes<>+2464(SB), Y14, Y11
+	VFMADD213PS lanes<>+2464(SB), Y15, Y8
+	VFMADD213PS lanes<>+5120(SB), Y12, Y9
+	VFMADD213PS lanes<>+5120(SB), Y13, Y10
+	VFMADD213PS lanes<>+5120(SB), Y14, Y11
+	VFMADD213PS lanes<>+5120(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
+	VFMADD213PS lanes<>+1344(SB), Y12, Y9
+	VFMADD213PS lanes<>+1344(SB), Y13, Y10
+	VFMADD213PS lanes<>+1344(SB), Y14, Y11
+	VFMADD213PS lanes<>+1344(SB), Y15, Y8
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
 	VPSRAD $31, Y2, Y2
 	VPSRAD $31, Y3, Y3
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
-	VPAND lanes<>+832(SB), Y2, Y2
-	VPAND lanes<>+832(SB), Y3, Y3
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y2, Y2
+	VPAND lanes<>+896(SB), Y3, Y3
 	VPADDD Y0, Y5, Y5
 	VPADDD Y1, Y6, Y6
 	VPADDD Y2, Y7, Y7
@@ -4750,18 +4769,18 @@ main:
 	VMULPS Y1, Y6, Y1
 	VMULPS Y2, Y7, Y2
 	VMULPS Y3, Y4, Y3
-	VMULPS lanes<>+3712(SB), Y0, Y0
-	VMULPS lanes<>+3712(SB), Y1, Y1
-	VMULPS lanes<>+3712(SB), Y2, Y2
-	VMULPS lanes<>+3712(SB), Y3, Y3
+	VMULPS lanes<>+3872(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y1, Y1
+	VMULPS lanes<>+3872(SB), Y2, Y2
+	VMULPS lanes<>+3872(SB), Y3, Y3
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y2, Y2
 	VMULPS 96(SI)(CX*4), Y3, Y3
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y2, Y2
-	VXORPS lanes<>+992(SB), Y3, Y3
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y2, Y2
+	VXORPS lanes<>+1056(SB), Y3, Y3
 	VMOVUPS Y0, (DX)(CX*4)
 	VMOVUPS Y1, 32(DX)(CX*4)
 	VMOVUPS Y2, 64(DX)(CX*4)
@@ -4777,35 +4796,35 @@ singles:
 single:
 	VMOVUPS (DI)(CX*4), Y0
 	VMULPS Y0, Y0, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2176(SB), Y1
-	VFMADD213PS lanes<>+2976(SB), Y0, Y1
-	VSUBPS lanes<>+2976(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2336(SB), Y1
+	VFMADD213PS lanes<>+3136(SB), Y0, Y1
+	VSUBPS lanes<>+3136(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
 	CMPQ CX, AX
@@ -4819,37 +4838,37 @@ tail:
 	VMOVUPS 32(R11)(AX*4), Y0
 	VMASKMOVPS (DI)(CX*4), Y0, Y0
 	VMULPS Y0, Y0, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VXORPS lanes<>+1056(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+2176(SB), Y1
-	VFMADD213PS lanes<>+2976(SB), Y0, Y1
-	VSUBPS lanes<>+2976(SB), Y1, Y2
+	VBROADCASTSS lanes<>+2336(SB), Y1
+	VFMADD213PS lanes<>+3136(SB), Y0, Y1
+	VSUBPS lanes<>+3136(SB), Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
-	VFMADD213PS lanes<>+1184(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
+	VFMADD213PS lanes<>+1344(SB), Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VMULPS lanes<>+3712(SB), Y0, Y0
+	VMULPS lanes<>+3872(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
-	VXORPS lanes<>+992(SB), Y0, Y0
+	VXORPS lanes<>+1056(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS Y0, Y1, (DX)(CX*4)
 	NEGQ AX
@@ -4864,14 +4883,14 @@ TEXT ·erfcGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+580(SB), Z31
-	VBROADCASTSS lanes<>+5200(SB), Z30
+	VBROADCASTSS lanes<>+5352(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+2176(SB), Z28
-	VBROADCASTSS lanes<>+1856(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+2336(SB), Z28
+	VBROADCASTSS lanes<>+2016(SB), Z27
+	VBROADCASTSS lanes<>+1760(SB), Z26
 	VMOVUPS lanes<>+64(SB), Z25
-	VBROADCASTSS lanes<>+5352(SB), Z24
-	VBROADCASTSS lanes<>+5240(SB), Z23
+	VBROADCASTSS lanes<>+5504(SB), Z24
+	VBROADCASTSS lanes<>+5396(SB), Z23
 	VBROADCASTSS lanes<>+320(SB), Z22
 	XORQ CX, CX
 group:
@@ -4999,14 +5018,14 @@ TEXT ·erfcGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+580(SB), Z31
-	VBROADCASTSS lanes<>+5200(SB), Z30
+	VBROADCASTSS lanes<>+5352(SB), Z30
 	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+2176(SB), Z28
-	VBROADCASTSS lanes<>+1856(SB), Z27
-	VBROADCASTSS lanes<>+1600(SB), Z26
+	VBROADCASTSS lanes<>+2336(SB), Z28
+	VBROADCASTSS lanes<>+2016(SB), Z27
+	VBROADCASTSS lanes<>+1760(SB), Z26
 	VMOVUPS lanes<>+64(SB), Z25
-	VBROADCASTSS lanes<>+5352(SB), Z24
-	VBROADCASTSS lanes<>+5240(SB), Z23
+	VBROADCASTSS lanes<>+5504(SB), Z24
+	VBROADCASTSS lanes<>+5396(SB), Z23
 	VBROADCASTSS lanes<>+320(SB), Z22
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -5139,9 +5158,9 @@ TEXT ·erfcGradXFloat64AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSD lanes<>+576(SB), Y15
-	VBROADCASTSD lanes<>+5176(SB), Y14
-	VBROADCASTSD lanes<>+5040(SB), Y13
-	VBROADCASTSD lanes<>+5048(SB), Y12
+	VBROADCASTSD lanes<>+5328(SB), Y14
+	VBROADCASTSD lanes<>+5200(SB), Y13
+	VBROADCASTSD lanes<>+5208(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	JLT singles
@@ -5155,45 +5174,45 @@ main:
 	VXORPD Y15, Y1, Y1
 	VMINPD Y0, Y12, Y0
 	VMINPD Y1, Y12, Y1
-	VBROADCASTSD lanes<>+5056(SB), Y2
+	VBROADCASTSD lanes<>+5216(SB), Y2
 	VMAXPD Y0, Y2, Y0
 	VMAXPD Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PD lanes<>+4896(SB), Y0, Y2
+	VFMADD231PD lanes<>+5056(SB), Y0, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PD lanes<>+4896(SB), Y1, Y3
+	VFMADD231PD lanes<>+5056(SB), Y1, Y3
 	VSUBPD Y14, Y2, Y4
 	VSUBPD Y14, Y3, Y5
 	VPSLLQ $52, Y2, Y2
 	VPSLLQ $52, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PD lanes<>+4704(SB), Y4, Y6
+	VFNMADD231PD lanes<>+4864(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PD lanes<>+4704(SB), Y5, Y7
-	VFNMADD231PD lanes<>+2240(SB), Y4, Y6
-	VFNMADD231PD lanes<>+2240(SB), Y5, Y7
+	VFNMADD231PD lanes<>+4864(SB), Y5, Y7
+	VFNMADD231PD lanes<>+2400(SB), Y4, Y6
+	VFNMADD231PD lanes<>+2400(SB), Y5, Y7
 	VMULPD Y6, Y6, Y4
 	VMULPD Y7, Y7, Y5
-	VBROADCASTSD lanes<>+5112(SB), Y8
-	VBROADCASTSD lanes<>+1696(SB), Y9
+	VBROADCASTSD lanes<>+5272(SB), Y8
+	VBROADCASTSD lanes<>+1856(SB), Y9
 	VFMADD231PD Y4, Y8, Y9
-	VFMADD213PD lanes<>+1696(SB), Y5, Y8
-	VFMADD213PD lanes<>+3296(SB), Y4, Y9
-	VFMADD213PD lanes<>+3296(SB), Y5, Y8
-	VFMADD213PD lanes<>+3552(SB), Y4, Y9
-	VFMADD213PD lanes<>+3552(SB), Y5, Y8
-	VFMADD213PD lanes<>+1472(SB), Y4, Y9
-	VFMADD213PD lanes<>+1472(SB), Y5, Y8
-	VBROADCASTSD lanes<>+5064(SB), Y10
-	VBROADCASTSD lanes<>+2688(SB), Y11
+	VFMADD213PD lanes<>+1856(SB), Y5, Y8
+	VFMADD213PD lanes<>+3456(SB), Y4, Y9
+	VFMADD213PD lanes<>+3456(SB), Y5, Y8
+	VFMADD213PD lanes<>+3712(SB), Y4, Y9
+	VFMADD213PD lanes<>+3712(SB), Y5, Y8
+	VFMADD213PD lanes<>+1632(SB), Y4, Y9
+	VFMADD213PD lanes<>+1632(SB), Y5, Y8
+	VBROADCASTSD lanes<>+5224(SB), Y10
+	VBROADCASTSD lanes<>+2848(SB), Y11
 	VFMADD231PD Y4, Y10, Y11
-	VFMADD213PD lanes<>+2688(SB), Y5, Y10
-	VFMADD213PD lanes<>+4768(SB), Y4, Y11
-	VFMADD213PD lanes<>+4768(SB), Y5, Y10
-	VFMADD213PD lanes<>+1664(SB), Y4, Y11
-	VFMADD213PD lanes<>+1664(SB), Y5, Y10
-	VFMADD213PD lanes<>+1632(SB), Y4, Y11
-	VFMADD213PD lanes<>+1632(SB), Y5, Y10
+	VFMADD213PD lanes<>+2848(SB), Y5, Y10
+	VFMADD213PD lanes<>+4928(SB), Y4, Y11
+	VFMADD213PD lanes<>+4928(SB), Y5, Y10
+	VFMADD213PD lanes<>+1824(SB), Y4, Y11
+	VFMADD213PD lanes<>+1824(SB), Y5, Y10
+	VFMADD213PD lanes<>+1792(SB), Y4, Y11
+	VFMADD213PD lanes<>+1792(SB), Y5, Y10
 	VFMADD231PD Y6, Y9, Y11
 	VFMADD231PD Y7, Y8, Y10
 	VFMADD213PD Y13, Y6, Y11
@@ -5214,8 +5233,8 @@ main:
 	VMULPD Y3, Y10, Y3
 	VMULPD Y0, Y2, Y0
 	VMULPD Y1, Y3, Y1
-	VMULPD lanes<>+2752(SB), Y0, Y0
-	VMULPD lanes<>+2752(SB), Y1, Y1
+	VMULPD lanes<>+2912(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y1, Y1
 	VMULPD (SI)(CX*8), Y0, Y0
 	VMULPD 32(SI)(CX*8), Y1, Y1
 	VXORPD Y15, Y0, Y0
@@ -5235,26 +5254,26 @@ single:
 	VMULPD Y0, Y0, Y0
 	VXORPD Y15, Y0, Y0
 	VMINPD Y0, Y12, Y0
-	VBROADCASTSD lanes<>+5056(SB), Y1
+	VBROADCASTSD lanes<>+5216(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y14, Y1
-	VFMADD231PD lanes<>+4896(SB), Y0, Y1
+	VFMADD231PD lanes<>+5056(SB), Y0, Y1
 	VSUBPD Y14, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2240(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4864(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2400(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+5112(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3296(SB), Y2, Y4
-	VFMADD213PD lanes<>+3552(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4768(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
-	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5272(SB), Y4
+	VFMADD213PD lanes<>+1856(SB), Y2, Y4
+	VFMADD213PD lanes<>+3456(SB), Y2, Y4
+	VFMADD213PD lanes<>+3712(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y2, Y5
+	VFMADD213PD lanes<>+4928(SB), Y2, Y5
+	VFMADD213PD lanes<>+1824(SB), Y2, Y5
+	VFMADD213PD lanes<>+1792(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y13, Y3, Y5
 	VFMADD213PD Y13, Y3, Y5
@@ -5266,7 +5285,7 @@ single:
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
-	VMULPD lanes<>+2752(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y0, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
 	VXORPD Y15, Y0, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -5284,26 +5303,26 @@ tail:
 	VMULPD Y0, Y0, Y0
 	VXORPD Y15, Y0, Y0
 	VMINPD Y0, Y12, Y0
-	VBROADCASTSD lanes<>+5056(SB), Y1
+	VBROADCASTSD lanes<>+5216(SB), Y1
 	VMAXPD Y0, Y1, Y0
 	VMOVAPS Y14, Y1
-	VFMADD231PD lanes<>+4896(SB), Y0, Y1
+	VFMADD231PD lanes<>+5056(SB), Y0, Y1
 	VSUBPD Y14, Y1, Y2
 	VPSLLQ $52, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PD lanes<>+4704(SB), Y2, Y3
-	VFNMADD231PD lanes<>+2240(SB), Y2, Y3
+	VFNMADD231PD lanes<>+4864(SB), Y2, Y3
+	VFNMADD231PD lanes<>+2400(SB), Y2, Y3
 	VMULPD Y3, Y3, Y2
-	VBROADCASTSD lanes<>+5112(SB), Y4
-	VFMADD213PD lanes<>+1696(SB), Y2, Y4
-	VFMADD213PD lanes<>+3296(SB), Y2, Y4
-	VFMADD213PD lanes<>+3552(SB), Y2, Y4
-	VFMADD213PD lanes<>+1472(SB), Y2, Y4
-	VBROADCASTSD lanes<>+5064(SB), Y5
-	VFMADD213PD lanes<>+2688(SB), Y2, Y5
-	VFMADD213PD lanes<>+4768(SB), Y2, Y5
-	VFMADD213PD lanes<>+1664(SB), Y2, Y5
-	VFMADD213PD lanes<>+1632(SB), Y2, Y5
+	VBROADCASTSD lanes<>+5272(SB), Y4
+	VFMADD213PD lanes<>+1856(SB), Y2, Y4
+	VFMADD213PD lanes<>+3456(SB), Y2, Y4
+	VFMADD213PD lanes<>+3712(SB), Y2, Y4
+	VFMADD213PD lanes<>+1632(SB), Y2, Y4
+	VBROADCASTSD lanes<>+5224(SB), Y5
+	VFMADD213PD lanes<>+2848(SB), Y2, Y5
+	VFMADD213PD lanes<>+4928(SB), Y2, Y5
+	VFMADD213PD lanes<>+1824(SB), Y2, Y5
+	VFMADD213PD lanes<>+1792(SB), Y2, Y5
 	VFMADD231PD Y3, Y4, Y5
 	VFMADD213PD Y13, Y3, Y5
 	VFMADD213PD Y13, Y3, Y5
@@ -5315,7 +5334,7 @@ tail:
 	VPSUBQ Y0, Y2, Y0
 	VMULPD Y1, Y5, Y1
 	VMULPD Y0, Y1, Y0
-	VMULPD lanes<>+2752(SB), Y0, Y0
+	VMULPD lanes<>+2912(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
 	VMASKMOVPD (SI)(CX*8), Y1, Y1
 	VMULPD Y0, Y1, Y0
@@ -5333,18 +5352,18 @@ TEXT ·erfcGradXFloat64AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+5040(SB), Z31
+	VBROADCASTSD lanes<>+5200(SB), Z31
 	VBROADCASTSD lanes<>+576(SB), Z30
-	VBROADCASTSD lanes<>+5032(SB), Z29
-	VBROADCASTSD lanes<>+4896(SB), Z28
-	VBROADCASTSD lanes<>+4704(SB), Z27
-	VBROADCASTSD lanes<>+2240(SB), Z26
-	VBROADCASTSD lanes<>+5112(SB), Z25
-	VBROADCASTSD lanes<>+1696(SB), Z24
-	VBROADCASTSD lanes<>+3296(SB), Z23
-	VBROADCASTSD lanes<>+3552(SB), Z22
-	VBROADCASTSD lanes<>+1472(SB), Z21
-	VBROADCASTSD lanes<>+5064(SB), Z20
+	VBROADCASTSD lanes<>+5192(SB), Z29
+	VBROADCASTSD lanes<>+5056(SB), Z28
+	VBROADCASTSD lanes<>+4864(SB), Z27
+	VBROADCASTSD lanes<>+2400(SB), Z26
+	VBROADCASTSD lanes<>+5272(SB), Z25
+	VBROADCASTSD lanes<>+1856(SB), Z24
+	VBROADCASTSD lanes<>+3456(SB), Z23
+	VBROADCASTSD lanes<>+3712(SB), Z22
+	VBROADCASTSD lanes<>+1632(SB), Z21
+	VBROADCASTSD lanes<>+5224(SB), Z20
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -5410,26 +5429,26 @@ main:
 	VFMADD213PD Z21, Z9, Z13
 	VFMADD213PD Z21, Z10, Z14
 	VFMADD213PD Z21, Z11, Z15
-	VBROADCASTSD lanes<>+2688(SB), Z16
+	VBROADCASTSD lanes<>+2848(SB), Z16
 	VFMADD231PD Z8, Z20, Z16
-	VBROADCASTSD lanes<>+2688(SB), Z17
+	VBROADCASTSD lanes<>+2848(SB), Z17
 	VFMADD231PD Z9, Z20, Z17
-	VBROADCASTSD lanes<>+2688(SB), Z18
+	VBROADCASTSD lanes<>+2848(SB), Z18
 	VFMADD231PD Z10, Z20, Z18
-	VBROADCASTSD lanes<>+2688(SB), Z19
+	VBROADCASTSD lanes<>+2848(SB), Z19
 	VFMADD231PD Z11, Z20, Z19
-	VFMADD213PD.BCST lanes<>+4768(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+4768(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+4768(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+4768(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1664(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1664(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1664(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1664(SB), Z11, Z19
-	VFMADD213PD.BCST lanes<>+1632(SB), Z8, Z16
-	VFMADD213PD.BCST lanes<>+1632(SB), Z9, Z17
-	VFMADD213PD.BCST lanes<>+1632(SB), Z10, Z18
-	VFMADD213PD.BCST lanes<>+1632(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+4928(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+4928(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+4928(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+4928(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1824(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1824(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1824(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1824(SB), Z11, Z19
+	VFMADD213PD.BCST lanes<>+1792(SB), Z8, Z16
+	VFMADD213PD.BCST lanes<>+1792(SB), Z9, Z17
+	VFMADD213PD.BCST lanes<>+1792(SB), Z10, Z18
+	VFMADD213PD.BCST lanes<>+1792(SB), Z11, Z19
 	VFMADD231PD Z0, Z12, Z16
 	VFMADD231PD Z1, Z13, Z17
 	VFMADD231PD Z2, Z14, Z18
@@ -5446,10 +5465,10 @@ main:
 	VSCALEFPD Z5, Z17, Z1
 	VSCALEFPD Z6, Z18, Z2
 	VSCALEFPD Z7, Z19, Z3
-	VMULPD.BCST lanes<>+2752(SB), Z0, Z0
-	VMULPD.BCST lanes<>+2752(SB), Z1, Z1
-	VMULPD.BCST lanes<>+2752(SB), Z2, Z2
-	VMULPD.BCST lanes<>+2752(SB), Z3, Z3
+	VMULPD.BCST lanes<>+2912(SB), Z0, Z0
+	VMULPD.BCST lanes<>+2912(SB), Z1, Z1
+	VMULPD.BCST lanes<>+2912(SB), Z2, Z2
+	VMULPD.BCST lanes<>+2912(SB), Z3, Z3
 	VMULPD (SI)(CX*8), Z0, Z0
 	VMULPD 64(SI)(CX*8), Z1, Z1
 	VMULPD 128(SI)(CX*8), Z2, Z2
@@ -5488,16 +5507,16 @@ masked:
 	VFMADD213PD Z23, Z2, Z3
 	VFMADD213PD Z22, Z2, Z3
 	VFMADD213PD Z21, Z2, Z3
-	VBROADCASTSD lanes<>+2688(SB), Z4
+	VBROADCASTSD lanes<>+2848(SB), Z4
 	VFMADD231PD Z2, Z20, Z4
-	VFMADD213PD.BCST lanes<>+4768(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1664(SB), Z2, Z4
-	VFMADD213PD.BCST lanes<>+1632(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+4928(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1824(SB), Z2, Z4
+	VFMADD213PD.BCST lanes<>+1792(SB), Z2, Z4
 	VFMADD231PD Z0, Z3, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VFMADD213PD Z31, Z0, Z4
 	VSCALEFPD Z1, Z4, Z0
-	VMULPD.BCST lanes<>+2752(SB), Z0, Z0
+	VMULPD.BCST lanes<>+2912(SB), Z0, Z0
 	VMOVUPD.Z (SI)(CX*8), K7, Z1
 	VMULPD Z0, Z1, Z0
 	VXORPD Z30, Z0, Z0
@@ -5515,11 +5534,11 @@ TEXT ·erfinvFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5208(SB), Y14
-	VBROADCASTSS lanes<>+5196(SB), Y13
-	VBROADCASTSS lanes<>+5320(SB), Y12
-	VBROADCASTSS lanes<>+5212(SB), Y11
-	VBROADCASTSS lanes<>+1088(SB), Y10
+	VBROADCASTSS lanes<>+5360(SB), Y14
+	VBROADCASTSS lanes<>+5348(SB), Y13
+	VBROADCASTSS lanes<>+5472(SB), Y12
+	VBROADCASTSS lanes<>+5368(SB), Y11
+	VBROADCASTSS lanes<>+1216(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -5553,93 +5572,93 @@ line:
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS (SI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -5678,93 +5697,93 @@ line:
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS 64(SI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 96(SI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -5786,11 +5805,11 @@ TEXT ·erfinvFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+5208(SB), Y14
-	VBROADCASTSS lanes<>+5196(SB), Y13
-	VBROADCASTSS lanes<>+5320(SB), Y12
-	VBROADCASTSS lanes<>+5212(SB), Y11
-	VBROADCASTSS lanes<>+1088(SB), Y10
+	VBROADCASTSS lanes<>+5360(SB), Y14
+	VBROADCASTSS lanes<>+5348(SB), Y13
+	VBROADCASTSS lanes<>+5472(SB), Y12
+	VBROADCASTSS lanes<>+5368(SB), Y11
+	VBROADCASTSS lanes<>+1216(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -5824,93 +5843,93 @@ main:
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS (SI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 32(SI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -5942,49 +5961,49 @@ single:
 	VANDPS Y10, Y2, Y2
 	VSUBPS Y2, Y3, Y2
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5260(SB), Y4
-	VFMADD213PS lanes<>+2272(SB), Y1, Y4
-	VFMADD213PS lanes<>+3456(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5416(SB), Y4
+	VFMADD213PS lanes<>+2432(SB), Y1, Y4
 	VFMADD213PS lanes<>+3616(SB), Y1, Y4
-	VFMADD213PS lanes<>+1536(SB), Y1, Y4
-	VFMADD213PS lanes<>+3936(SB), Y1, Y4
-	VFMADD213PS lanes<>+3968(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+1024(SB), Y1, Y4
-	VFMADD231PS lanes<>+1888(SB), Y2, Y1
+	VFMADD213PS lanes<>+3776(SB), Y1, Y4
+	VFMADD213PS lanes<>+1696(SB), Y1, Y4
+	VFMADD213PS lanes<>+4096(SB), Y1, Y4
+	VFMADD213PS lanes<>+4128(SB), Y1, Y4
+	VFMADD213PS lanes<>+3104(SB), Y1, Y4
+	VFMADD213PS lanes<>+1088(SB), Y1, Y4
+	VFMADD231PS lanes<>+2048(SB), Y2, Y1
 	VFMADD231PS Y4, Y3, Y1
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VSUBPS lanes<>+1056(SB), Y1, Y2
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VSUBPS lanes<>+1152(SB), Y1, Y2
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+5236(SB), Y4
-	VFMADD213PS lanes<>+4608(SB), Y3, Y4
-	VFMADD213PS lanes<>+2080(SB), Y3, Y4
-	VFMADD213PS lanes<>+2784(SB), Y3, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5368(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y3, Y5
-	VFMADD213PS lanes<>+4640(SB), Y3, Y5
-	VFMADD213PS lanes<>+3680(SB), Y3, Y5
-	VFMADD213PS lanes<>+1984(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5392(SB), Y4
+	VFMADD213PS lanes<>+4768(SB), Y3, Y4
+	VFMADD213PS lanes<>+2240(SB), Y3, Y4
+	VFMADD213PS lanes<>+2944(SB), Y3, Y4
+	VFMADD213PS lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSS lanes<>+5520(SB), Y5
+	VFMADD213PS lanes<>+2816(SB), Y3, Y5
+	VFMADD213PS lanes<>+4800(SB), Y3, Y5
+	VFMADD213PS lanes<>+3840(SB), Y3, Y5
+	VFMADD213PS lanes<>+2144(SB), Y3, Y5
 	VFMADD231PS Y2, Y4, Y5
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y2
 	VSQRTPS Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5324(SB), Y3
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VBROADCASTSS lanes<>+5476(SB), Y3
+	VFMADD213PS lanes<>+4704(SB), Y1, Y3
+	VFMADD213PS lanes<>+2784(SB), Y1, Y3
+	VFMADD213PS lanes<>+4512(SB), Y1, Y3
+	VFMADD213PS lanes<>+2688(SB), Y1, Y3
 	VFMADD213PS lanes<>+4544(SB), Y1, Y3
-	VFMADD213PS lanes<>+2624(SB), Y1, Y3
-	VFMADD213PS lanes<>+4352(SB), Y1, Y3
-	VFMADD213PS lanes<>+2528(SB), Y1, Y3
-	VFMADD213PS lanes<>+4384(SB), Y1, Y3
-	VFMADD213PS lanes<>+4320(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+3040(SB), Y1, Y3
+	VFMADD213PS lanes<>+4480(SB), Y1, Y3
+	VFMADD213PS lanes<>+4448(SB), Y1, Y3
+	VFMADD213PS lanes<>+3200(SB), Y1, Y3
 	VBLENDVPS Y2, Y5, Y3, Y1
 	VMULPS Y1, Y0, Y1
-	VANDPS lanes<>+4992(SB), Y0, Y2
+	VANDPS lanes<>+5152(SB), Y0, Y2
 	VCMPPS $0, Y15, Y2, Y3
-	VMULPS lanes<>+1248(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5224(SB), Y4
+	VMULPS lanes<>+1408(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5380(SB), Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
 	VCMPPS $17, Y15, Y2, Y2
 	VBLENDVPS Y2, Y1, Y0, Y0
@@ -6013,49 +6032,49 @@ tail:
 	VANDPS Y10, Y2, Y2
 	VSUBPS Y2, Y3, Y2
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5260(SB), Y4
-	VFMADD213PS lanes<>+2272(SB), Y1, Y4
-	VFMADD213PS lanes<>+3456(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5416(SB), Y4
+	VFMADD213PS lanes<>+2432(SB), Y1, Y4
 	VFMADD213PS lanes<>+3616(SB), Y1, Y4
-	VFMADD213PS lanes<>+1536(SB), Y1, Y4
-	VFMADD213PS lanes<>+3936(SB), Y1, Y4
-	VFMADD213PS lanes<>+3968(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+1024(SB), Y1, Y4
-	VFMADD231PS lanes<>+1888(SB), Y2, Y1
+	VFMADD213PS lanes<>+3776(SB), Y1, Y4
+	VFMADD213PS lanes<>+1696(SB), Y1, Y4
+	VFMADD213PS lanes<>+4096(SB), Y1, Y4
+	VFMADD213PS lanes<>+4128(SB), Y1, Y4
+	VFMADD213PS lanes<>+3104(SB), Y1, Y4
+	VFMADD213PS lanes<>+1088(SB), Y1, Y4
+	VFMADD231PS lanes<>+2048(SB), Y2, Y1
 	VFMADD231PS Y4, Y3, Y1
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VSUBPS lanes<>+1056(SB), Y1, Y2
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VSUBPS lanes<>+1152(SB), Y1, Y2
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+5236(SB), Y4
-	VFMADD213PS lanes<>+4608(SB), Y3, Y4
-	VFMADD213PS lanes<>+2080(SB), Y3, Y4
-	VFMADD213PS lanes<>+2784(SB), Y3, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5368(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y3, Y5
-	VFMADD213PS lanes<>+4640(SB), Y3, Y5
-	VFMADD213PS lanes<>+3680(SB), Y3, Y5
-	VFMADD213PS lanes<>+1984(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5392(SB), Y4
+	VFMADD213PS lanes<>+4768(SB), Y3, Y4
+	VFMADD213PS lanes<>+2240(SB), Y3, Y4
+	VFMADD213PS lanes<>+2944(SB), Y3, Y4
+	VFMADD213PS lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSS lanes<>+5520(SB), Y5
+	VFMADD213PS lanes<>+2816(SB), Y3, Y5
+	VFMADD213PS lanes<>+4800(SB), Y3, Y5
+	VFMADD213PS lanes<>+3840(SB), Y3, Y5
+	VFMADD213PS lanes<>+2144(SB), Y3, Y5
 	VFMADD231PS Y2, Y4, Y5
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y2
 	VSQRTPS Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5324(SB), Y3
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VBROADCASTSS lanes<>+5476(SB), Y3
+	VFMADD213PS lanes<>+4704(SB), Y1, Y3
+	VFMADD213PS lanes<>+2784(SB), Y1, Y3
+	VFMADD213PS lanes<>+4512(SB), Y1, Y3
+	VFMADD213PS lanes<>+2688(SB), Y1, Y3
 	VFMADD213PS lanes<>+4544(SB), Y1, Y3
-	VFMADD213PS lanes<>+2624(SB), Y1, Y3
-	VFMADD213PS lanes<>+4352(SB), Y1, Y3
-	VFMADD213PS lanes<>+2528(SB), Y1, Y3
-	VFMADD213PS lanes<>+4384(SB), Y1, Y3
-	VFMADD213PS lanes<>+4320(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+3040(SB), Y1, Y3
+	VFMADD213PS lanes<>+4480(SB), Y1, Y3
+	VFMADD213PS lanes<>+4448(SB), Y1, Y3
+	VFMADD213PS lanes<>+3200(SB), Y1, Y3
 	VBLENDVPS Y2, Y5, Y3, Y1
 	VMULPS Y1, Y0, Y1
-	VANDPS lanes<>+4992(SB), Y0, Y2
+	VANDPS lanes<>+5152(SB), Y0, Y2
 	VCMPPS $0, Y15, Y2, Y3
-	VMULPS lanes<>+1248(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5224(SB), Y4
+	VMULPS lanes<>+1408(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5380(SB), Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
 	VCMPPS $17, Y15, Y2, Y2
 	VBLENDVPS Y2, Y1, Y0, Y0
@@ -6072,16 +6091,16 @@ TEXT ·erfinvFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5308(SB), Z30
-	VBROADCASTSS lanes<>+5256(SB), Z29
-	VBROADCASTSS lanes<>+5276(SB), Z28
-	VBROADCASTSS lanes<>+5332(SB), Z27
-	VBROADCASTSS lanes<>+5272(SB), Z26
-	VBROADCASTSS lanes<>+5292(SB), Z25
-	VBROADCASTSS lanes<>+5268(SB), Z24
-	VBROADCASTSS lanes<>+5356(SB), Z23
-	VBROADCASTSS lanes<>+1024(SB), Z22
-	VBROADCASTSS lanes<>+1856(SB), Z21
+	VBROADCASTSS lanes<>+5460(SB), Z30
+	VBROADCASTSS lanes<>+5412(SB), Z29
+	VBROADCASTSS lanes<>+5432(SB), Z28
+	VBROADCASTSS lanes<>+5484(SB), Z27
+	VBROADCASTSS lanes<>+5428(SB), Z26
+	VBROADCASTSS lanes<>+5444(SB), Z25
+	VBROADCASTSS lanes<>+5424(SB), Z24
+	VBROADCASTSS lanes<>+5508(SB), Z23
+	VBROADCASTSS lanes<>+1088(SB), Z22
+	VBROADCASTSS lanes<>+2016(SB), Z21
 	VBROADCASTSS lanes<>+580(SB), Z20
 	XORQ CX, CX
 group:
@@ -6182,130 +6201,130 @@ line:
 	VXORPS Z20, Z9, Z3
 	VXORPS Z20, Z10, Z5
 	VXORPS Z20, Z11, Z7
-	VSUBPS.BCST lanes<>+772(SB), Z1, Z8
-	VSUBPS.BCST lanes<>+772(SB), Z3, Z9
-	VSUBPS.BCST lanes<>+772(SB), Z5, Z10
-	VSUBPS.BCST lanes<>+772(SB), Z7, Z11
+	VSUBPS.BCST lanes<>+740(SB), Z1, Z8
+	VSUBPS.BCST lanes<>+740(SB), Z3, Z9
+	VSUBPS.BCST lanes<>+740(SB), Z5, Z10
+	VSUBPS.BCST lanes<>+740(SB), Z7, Z11
 	VMULPS Z8, Z8, Z12
 	VMULPS Z9, Z9, Z13
 	VMULPS Z10, Z10, Z14
 	VMULPS Z11, Z11, Z15
-	VBROADCASTSS lanes<>+5236(SB), Z16
-	VBROADCASTSS lanes<>+4608(SB), Z17
+	VBROADCASTSS lanes<>+5392(SB), Z16
+	VBROADCASTSS lanes<>+4768(SB), Z17
 	VFMADD231PS Z12, Z16, Z17
-	VBROADCASTSS lanes<>+4608(SB), Z18
+	VBROADCASTSS lanes<>+4768(SB), Z18
 	VFMADD231PS Z13, Z16, Z18
-	VBROADCASTSS lanes<>+4608(SB), Z19
+	VBROADCASTSS lanes<>+4768(SB), Z19
 	VFMADD231PS Z14, Z16, Z19
-	VFMADD213PS.BCST lanes<>+4608(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2080(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2080(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2080(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2784(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2784(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2784(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2784(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z16
-	VBROADCASTSS lanes<>+5368(SB), Z6
-	VBROADCASTSS lanes<>+2656(SB), Z4
+	VFMADD213PS.BCST lanes<>+4768(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2240(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2240(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2240(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2944(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2944(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2944(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2944(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2752(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2752(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2752(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2752(SB), Z15, Z16
+	VBROADCASTSS lanes<>+5520(SB), Z6
+	VBROADCASTSS lanes<>+2816(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+2656(SB), Z2
+	VBROADCASTSS lanes<>+2816(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+2656(SB), Z0
+	VBROADCASTSS lanes<>+2816(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+2656(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4640(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4640(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4640(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4640(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3680(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3680(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3680(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3680(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+1984(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+1984(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2816(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4800(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4800(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4800(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4800(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3840(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3840(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3840(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2144(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2144(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2144(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2144(SB), Z15, Z6
 	VFMADD231PS Z8, Z17, Z4
 	VFMADD231PS Z9, Z18, Z2
 	VFMADD231PS Z10, Z19, Z0
 	VFMADD231PS Z11, Z16, Z6
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z5, K3
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z5, K3
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z7, K4
 	VSQRTPS Z1, Z1
 	VSQRTPS Z3, Z3
 	VSQRTPS Z5, Z5
 	VSQRTPS Z7, Z7
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z3, Z3
-	VSUBPS.BCST lanes<>+1120(SB), Z5, Z5
-	VSUBPS.BCST lanes<>+1120(SB), Z7, Z7
-	VBROADCASTSS lanes<>+5324(SB), Z8
-	VBROADCASTSS lanes<>+4544(SB), Z9
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VSUBPS.BCST lanes<>+1248(SB), Z3, Z3
+	VSUBPS.BCST lanes<>+1248(SB), Z5, Z5
+	VSUBPS.BCST lanes<>+1248(SB), Z7, Z7
+	VBROADCASTSS lanes<>+5476(SB), Z8
+	VBROADCASTSS lanes<>+4704(SB), Z9
 	VFMADD231PS Z1, Z8, Z9
-	VBROADCASTSS lanes<>+4544(SB), Z10
+	VBROADCASTSS lanes<>+4704(SB), Z10
 	VFMADD231PS Z3, Z8, Z10
-	VBROADCASTSS lanes<>+4544(SB), Z11
+	VBROADCASTSS lanes<>+4704(SB), Z11
 	VFMADD231PS Z5, Z8, Z11
+	VFMADD213PS.BCST lanes<>+4704(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+2784(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+2784(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4512(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4512(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4512(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2688(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+2688(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4544(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4544(SB), Z5, Z11
 	VFMADD213PS.BCST lanes<>+4544(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+2624(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+2624(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+2624(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4352(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4352(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4352(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+2528(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+2528(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+2528(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4384(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4384(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4384(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4320(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4320(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4288(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4288(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4288(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+3040(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+3040(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+3040(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4480(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4480(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4480(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4448(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4448(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+3200(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+3200(SB), Z7, Z8
 	VBLENDMPS Z4, Z9, K1, Z1
 	VBLENDMPS Z2, Z10, K2, Z2
 	VBLENDMPS Z0, Z11, K3, Z0
 	VBLENDMPS Z6, Z8, K4, Z3
 	VMOVUPS (SI)(CX*4), Z4
-	VANDPS.BCST lanes<>+4992(SB), Z4, Z5
+	VANDPS.BCST lanes<>+5152(SB), Z4, Z5
 	VMOVUPS 4096(SI)(CX*4), Z6
-	VANDPS.BCST lanes<>+4992(SB), Z6, Z7
+	VANDPS.BCST lanes<>+5152(SB), Z6, Z7
 	VMOVUPS 8192(SI)(CX*4), Z8
-	VANDPS.BCST lanes<>+4992(SB), Z8, Z9
+	VANDPS.BCST lanes<>+5152(SB), Z8, Z9
 	VMOVUPS 12288(SI)(CX*4), Z10
-	VANDPS.BCST lanes<>+4992(SB), Z10, Z11
+	VANDPS.BCST lanes<>+5152(SB), Z10, Z11
 	VCMPPS $0, Z31, Z5, K1
 	VCMPPS $0, Z31, Z7, K2
 	VCMPPS $0, Z31, Z9, K3
 	VCMPPS $0, Z31, Z11, K4
-	VBROADCASTSS lanes<>+5224(SB), Z12
-	VMULPS.BCST lanes<>+1248(SB), Z4, K1, Z12
-	VBROADCASTSS lanes<>+5224(SB), Z13
-	VMULPS.BCST lanes<>+1248(SB), Z6, K2, Z13
-	VBROADCASTSS lanes<>+5224(SB), Z14
-	VMULPS.BCST lanes<>+1248(SB), Z8, K3, Z14
-	VBROADCASTSS lanes<>+5224(SB), Z15
-	VMULPS.BCST lanes<>+1248(SB), Z10, K4, Z15
+	VBROADCASTSS lanes<>+5380(SB), Z12
+	VMULPS.BCST lanes<>+1408(SB), Z4, K1, Z12
+	VBROADCASTSS lanes<>+5380(SB), Z13
+	VMULPS.BCST lanes<>+1408(SB), Z6, K2, Z13
+	VBROADCASTSS lanes<>+5380(SB), Z14
+	VMULPS.BCST lanes<>+1408(SB), Z8, K3, Z14
+	VBROADCASTSS lanes<>+5380(SB), Z15
+	VMULPS.BCST lanes<>+1408(SB), Z10, K4, Z15
 	VCMPPS $17, Z31, Z5, K1
 	VCMPPS $17, Z31, Z7, K2
 	VCMPPS $17, Z31, Z9, K3
@@ -6340,16 +6359,16 @@ TEXT ·erfinvFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+5308(SB), Z30
-	VBROADCASTSS lanes<>+5256(SB), Z29
-	VBROADCASTSS lanes<>+5276(SB), Z28
-	VBROADCASTSS lanes<>+5332(SB), Z27
-	VBROADCASTSS lanes<>+5272(SB), Z26
-	VBROADCASTSS lanes<>+5292(SB), Z25
-	VBROADCASTSS lanes<>+5268(SB), Z24
-	VBROADCASTSS lanes<>+5356(SB), Z23
-	VBROADCASTSS lanes<>+1024(SB), Z22
-	VBROADCASTSS lanes<>+1856(SB), Z21
+	VBROADCASTSS lanes<>+5460(SB), Z30
+	VBROADCASTSS lanes<>+5412(SB), Z29
+	VBROADCASTSS lanes<>+5432(SB), Z28
+	VBROADCASTSS lanes<>+5484(SB), Z27
+	VBROADCASTSS lanes<>+5428(SB), Z26
+	VBROADCASTSS lanes<>+5444(SB), Z25
+	VBROADCASTSS lanes<>+5424(SB), Z24
+	VBROADCASTSS lanes<>+5508(SB), Z23
+	VBROADCASTSS lanes<>+1088(SB), Z22
+	VBROADCASTSS lanes<>+2016(SB), Z21
 	VBROADCASTSS lanes<>+580(SB), Z20
 	XORQ CX, CX
 	SUBQ $64, AX
@@ -6440,130 +6459,130 @@ main:
 	VXORPS Z20, Z9, Z3
 	VXORPS Z20, Z10, Z5
 	VXORPS Z20, Z11, Z7
-	VSUBPS.BCST lanes<>+772(SB), Z1, Z8
-	VSUBPS.BCST lanes<>+772(SB), Z3, Z9
-	VSUBPS.BCST lanes<>+772(SB), Z5, Z10
-	VSUBPS.BCST lanes<>+772(SB), Z7, Z11
+	VSUBPS.BCST lanes<>+740(SB), Z1, Z8
+	VSUBPS.BCST lanes<>+740(SB), Z3, Z9
+	VSUBPS.BCST lanes<>+740(SB), Z5, Z10
+	VSUBPS.BCST lanes<>+740(SB), Z7, Z11
 	VMULPS Z8, Z8, Z12
 	VMULPS Z9, Z9, Z13
 	VMULPS Z10, Z10, Z14
 	VMULPS Z11, Z11, Z15
-	VBROADCASTSS lanes<>+5236(SB), Z16
-	VBROADCASTSS lanes<>+4608(SB), Z17
+	VBROADCASTSS lanes<>+5392(SB), Z16
+	VBROADCASTSS lanes<>+4768(SB), Z17
 	VFMADD231PS Z12, Z16, Z17
-	VBROADCASTSS lanes<>+4608(SB), Z18
+	VBROADCASTSS lanes<>+4768(SB), Z18
 	VFMADD231PS Z13, Z16, Z18
-	VBROADCASTSS lanes<>+4608(SB), Z19
+	VBROADCASTSS lanes<>+4768(SB), Z19
 	VFMADD231PS Z14, Z16, Z19
-	VFMADD213PS.BCST lanes<>+4608(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2080(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2080(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2080(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2080(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2784(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2784(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2784(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2784(SB), Z15, Z16
-	VFMADD213PS.BCST lanes<>+2592(SB), Z12, Z17
-	VFMADD213PS.BCST lanes<>+2592(SB), Z13, Z18
-	VFMADD213PS.BCST lanes<>+2592(SB), Z14, Z19
-	VFMADD213PS.BCST lanes<>+2592(SB), Z15, Z16
-	VBROADCASTSS lanes<>+5368(SB), Z6
-	VBROADCASTSS lanes<>+2656(SB), Z4
+	VFMADD213PS.BCST lanes<>+4768(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2240(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2240(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2240(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2240(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2944(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2944(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2944(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2944(SB), Z15, Z16
+	VFMADD213PS.BCST lanes<>+2752(SB), Z12, Z17
+	VFMADD213PS.BCST lanes<>+2752(SB), Z13, Z18
+	VFMADD213PS.BCST lanes<>+2752(SB), Z14, Z19
+	VFMADD213PS.BCST lanes<>+2752(SB), Z15, Z16
+	VBROADCASTSS lanes<>+5520(SB), Z6
+	VBROADCASTSS lanes<>+2816(SB), Z4
 	VFMADD231PS Z12, Z6, Z4
-	VBROADCASTSS lanes<>+2656(SB), Z2
+	VBROADCASTSS lanes<>+2816(SB), Z2
 	VFMADD231PS Z13, Z6, Z2
-	VBROADCASTSS lanes<>+2656(SB), Z0
+	VBROADCASTSS lanes<>+2816(SB), Z0
 	VFMADD231PS Z14, Z6, Z0
-	VFMADD213PS.BCST lanes<>+2656(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+4640(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+4640(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+4640(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+4640(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+3680(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+3680(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+3680(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+3680(SB), Z15, Z6
-	VFMADD213PS.BCST lanes<>+1984(SB), Z12, Z4
-	VFMADD213PS.BCST lanes<>+1984(SB), Z13, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z14, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2816(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+4800(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+4800(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+4800(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+4800(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+3840(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+3840(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+3840(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z15, Z6
+	VFMADD213PS.BCST lanes<>+2144(SB), Z12, Z4
+	VFMADD213PS.BCST lanes<>+2144(SB), Z13, Z2
+	VFMADD213PS.BCST lanes<>+2144(SB), Z14, Z0
+	VFMADD213PS.BCST lanes<>+2144(SB), Z15, Z6
 	VFMADD231PS Z8, Z17, Z4
 	VFMADD231PS Z9, Z18, Z2
 	VFMADD231PS Z10, Z19, Z0
 	VFMADD231PS Z11, Z16, Z6
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K2
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z5, K3
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z7, K4
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z5, K3
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z7, K4
 	VSQRTPS Z1, Z1
 	VSQRTPS Z3, Z3
 	VSQRTPS Z5, Z5
 	VSQRTPS Z7, Z7
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z3, Z3
-	VSUBPS.BCST lanes<>+1120(SB), Z5, Z5
-	VSUBPS.BCST lanes<>+1120(SB), Z7, Z7
-	VBROADCASTSS lanes<>+5324(SB), Z8
-	VBROADCASTSS lanes<>+4544(SB), Z9
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VSUBPS.BCST lanes<>+1248(SB), Z3, Z3
+	VSUBPS.BCST lanes<>+1248(SB), Z5, Z5
+	VSUBPS.BCST lanes<>+1248(SB), Z7, Z7
+	VBROADCASTSS lanes<>+5476(SB), Z8
+	VBROADCASTSS lanes<>+4704(SB), Z9
 	VFMADD231PS Z1, Z8, Z9
-	VBROADCASTSS lanes<>+4544(SB), Z10
+	VBROADCASTSS lanes<>+4704(SB), Z10
 	VFMADD231PS Z3, Z8, Z10
-	VBROADCASTSS lanes<>+4544(SB), Z11
+	VBROADCASTSS lanes<>+4704(SB), Z11
 	VFMADD231PS Z5, Z8, Z11
+	VFMADD213PS.BCST lanes<>+4704(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+2784(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+2784(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4512(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4512(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4512(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+2688(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+2688(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+2688(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4544(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4544(SB), Z5, Z11
 	VFMADD213PS.BCST lanes<>+4544(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+2624(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+2624(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+2624(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4352(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4352(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4352(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+2528(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+2528(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+2528(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4384(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4384(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4384(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4320(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4320(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+4288(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+4288(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+4288(SB), Z7, Z8
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z9
-	VFMADD213PS.BCST lanes<>+3040(SB), Z3, Z10
-	VFMADD213PS.BCST lanes<>+3040(SB), Z5, Z11
-	VFMADD213PS.BCST lanes<>+3040(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4480(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4480(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4480(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+4448(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+4448(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+4448(SB), Z7, Z8
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z9
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z10
+	VFMADD213PS.BCST lanes<>+3200(SB), Z5, Z11
+	VFMADD213PS.BCST lanes<>+3200(SB), Z7, Z8
 	VBLENDMPS Z4, Z9, K1, Z1
 	VBLENDMPS Z2, Z10, K2, Z2
 	VBLENDMPS Z0, Z11, K3, Z0
 	VBLENDMPS Z6, Z8, K4, Z3
 	VMOVUPS (SI)(CX*4), Z4
-	VANDPS.BCST lanes<>+4992(SB), Z4, Z5
+	VANDPS.BCST lanes<>+5152(SB), Z4, Z5
 	VMOVUPS 64(SI)(CX*4), Z6
-	VANDPS.BCST lanes<>+4992(SB), Z6, Z7
+	VANDPS.BCST lanes<>+5152(SB), Z6, Z7
 	VMOVUPS 128(SI)(CX*4), Z8
-	VANDPS.BCST lanes<>+4992(SB), Z8, Z9
+	VANDPS.BCST lanes<>+5152(SB), Z8, Z9
 	VMOVUPS 192(SI)(CX*4), Z10
-	VANDPS.BCST lanes<>+4992(SB), Z10, Z11
+	VANDPS.BCST lanes<>+5152(SB), Z10, Z11
 	VCMPPS $0, Z31, Z5, K1
 	VCMPPS $0, Z31, Z7, K2
 	VCMPPS $0, Z31, Z9, K3
 	VCMPPS $0, Z31, Z11, K4
-	VBROADCASTSS lanes<>+5224(SB), Z12
-	VMULPS.BCST lanes<>+1248(SB), Z4, K1, Z12
-	VBROADCASTSS lanes<>+5224(SB), Z13
-	VMULPS.BCST lanes<>+1248(SB), Z6, K2, Z13
-	VBROADCASTSS lanes<>+5224(SB), Z14
-	VMULPS.BCST lanes<>+1248(SB), Z8, K3, Z14
-	VBROADCASTSS lanes<>+5224(SB), Z15
-	VMULPS.BCST lanes<>+1248(SB), Z10, K4, Z15
+	VBROADCASTSS lanes<>+5380(SB), Z12
+	VMULPS.BCST lanes<>+1408(SB), Z4, K1, Z12
+	VBROADCASTSS lanes<>+5380(SB), Z13
+	VMULPS.BCST lanes<>+1408(SB), Z6, K2, Z13
+	VBROADCASTSS lanes<>+5380(SB), Z14
+	VMULPS.BCST lanes<>+1408(SB), Z8, K3, Z14
+	VBROADCASTSS lanes<>+5380(SB), Z15
+	VMULPS.BCST lanes<>+1408(SB), Z10, K4, Z15
 	VCMPPS $17, Z31, Z5, K1
 	VCMPPS $17, Z31, Z7, K2
 	VCMPPS $17, Z31, Z9, K3
@@ -6608,36 +6627,36 @@ masked:
 	VFMADD231PS Z21, Z1, Z2
 	VFMADD231PS Z4, Z3, Z2
 	VXORPS Z20, Z2, Z1
-	VSUBPS.BCST lanes<>+772(SB), Z1, Z2
+	VSUBPS.BCST lanes<>+740(SB), Z1, Z2
 	VMULPS Z2, Z2, Z3
-	VBROADCASTSS lanes<>+5236(SB), Z4
-	VFMADD213PS.BCST lanes<>+4608(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2080(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2592(SB), Z3, Z4
-	VBROADCASTSS lanes<>+5368(SB), Z5
-	VFMADD213PS.BCST lanes<>+2656(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+4640(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+3680(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1984(SB), Z3, Z5
+	VBROADCASTSS lanes<>+5392(SB), Z4
+	VFMADD213PS.BCST lanes<>+4768(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2240(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2944(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2752(SB), Z3, Z4
+	VBROADCASTSS lanes<>+5520(SB), Z5
+	VFMADD213PS.BCST lanes<>+2816(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+4800(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3840(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+2144(SB), Z3, Z5
 	VFMADD231PS Z2, Z4, Z5
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
 	VSQRTPS Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VBROADCASTSS lanes<>+5324(SB), Z2
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VBROADCASTSS lanes<>+5476(SB), Z2
+	VFMADD213PS.BCST lanes<>+4704(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z2
 	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z2
 	VBLENDMPS Z5, Z2, K1, Z1
-	VANDPS.BCST lanes<>+4992(SB), Z0, Z2
+	VANDPS.BCST lanes<>+5152(SB), Z0, Z2
 	VCMPPS $0, Z31, Z2, K1
-	VBROADCASTSS lanes<>+5224(SB), Z3
-	VMULPS.BCST lanes<>+1248(SB), Z0, K1, Z3
+	VBROADCASTSS lanes<>+5380(SB), Z3
+	VMULPS.BCST lanes<>+1408(SB), Z0, K1, Z3
 	VCMPPS $17, Z31, Z2, K1
 	VMULPS Z1, Z0, K1, Z3
 	VMOVUPS Z3, K7, (DX)(CX*4)
@@ -6719,11 +6738,11 @@ TEXT ·erfinvGradXFloat32PastAVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+2976(SB), Y14
-	VBROADCASTSS lanes<>+5208(SB), Y13
-	VBROADCASTSS lanes<>+5196(SB), Y12
-	VBROADCASTSS lanes<>+5320(SB), Y11
-	VBROADCASTSS lanes<>+5212(SB), Y10
+	VBROADCASTSS lanes<>+3136(SB), Y14
+	VBROADCASTSS lanes<>+5360(SB), Y13
+	VBROADCASTSS lanes<>+5348(SB), Y12
+	VBROADCASTSS lanes<>+5472(SB), Y11
+	VBROADCASTSS lanes<>+5368(SB), Y10
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -6753,99 +6772,99 @@ line:
 	VSUBPS Y15, Y3, Y3
 	VCVTDQ2PS Y6, Y6
 	VCVTDQ2PS Y7, Y7
-	VANDPS lanes<>+1088(SB), Y4, Y4
-	VANDPS lanes<>+1088(SB), Y5, Y5
+	VANDPS lanes<>+1216(SB), Y4, Y4
+	VANDPS lanes<>+1216(SB), Y5, Y5
 	VSUBPS Y4, Y6, Y4
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS (DI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 32(DI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -6854,44 +6873,44 @@ line:
 	VBLENDVPS Y5, Y1, Y3, Y1
 	VMULPS Y0, Y0, Y0
 	VMULPS Y1, Y1, Y1
-	VBROADCASTSS lanes<>+5220(SB), Y2
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VMINPS Y0, Y2, Y0
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5228(SB), Y2
+	VBROADCASTSS lanes<>+5384(SB), Y2
 	VMAXPS Y0, Y2, Y0
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+2176(SB), Y0, Y2
+	VFMADD231PS lanes<>+2336(SB), Y0, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2176(SB), Y1, Y3
+	VFMADD231PS lanes<>+2336(SB), Y1, Y3
 	VSUBPS Y14, Y2, Y4
 	VSUBPS Y14, Y3, Y5
 	VPSLLD $23, Y2, Y2
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y4, Y6
+	VFNMADD231PS lanes<>+2016(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PS lanes<>+1856(SB), Y5, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y7
-	VBROADCASTSS lanes<>+5244(SB), Y4
-	VBROADCASTSS lanes<>+3136(SB), Y5
+	VFNMADD231PS lanes<>+2016(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1760(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1760(SB), Y5, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y4
+	VBROADCASTSS lanes<>+3296(SB), Y5
 	VFMADD231PS Y6, Y4, Y5
-	VFMADD213PS lanes<>+3136(SB), Y7, Y4
-	VFMADD213PS lanes<>+1952(SB), Y6, Y5
-	VFMADD213PS lanes<>+1952(SB), Y7, Y4
-	VFMADD213PS lanes<>+2304(SB), Y6, Y5
-	VFMADD213PS lanes<>+2304(SB), Y7, Y4
-	VFMADD213PS lanes<>+4960(SB), Y6, Y5
-	VFMADD213PS lanes<>+4960(SB), Y7, Y4
+	VFMADD213PS lanes<>+3296(SB), Y7, Y4
+	VFMADD213PS lanes<>+2112(SB), Y6, Y5
+	VFMADD213PS lanes<>+2112(SB), Y7, Y4
+	VFMADD213PS lanes<>+2464(SB), Y6, Y5
+	VFMADD213PS lanes<>+2464(SB), Y7, Y4
+	VFMADD213PS lanes<>+5120(SB), Y6, Y5
+	VFMADD213PS lanes<>+5120(SB), Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y2, Y2
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+548(SB), Y6
@@ -6901,8 +6920,8 @@ line:
 	VMULPS Y3, Y4, Y3
 	VMULPS Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
-	VDIVPS lanes<>+3712(SB), Y0, Y0
-	VDIVPS lanes<>+3712(SB), Y1, Y1
+	VDIVPS lanes<>+3872(SB), Y0, Y0
+	VDIVPS lanes<>+3872(SB), Y1, Y1
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMOVNTPS Y0, (DX)(CX*4)
@@ -6933,99 +6952,99 @@ line:
 	VSUBPS Y15, Y3, Y3
 	VCVTDQ2PS Y6, Y6
 	VCVTDQ2PS Y7, Y7
-	VANDPS lanes<>+1088(SB), Y4, Y4
-	VANDPS lanes<>+1088(SB), Y5, Y5
+	VANDPS lanes<>+1216(SB), Y4, Y4
+	VANDPS lanes<>+1216(SB), Y5, Y5
 	VSUBPS Y4, Y6, Y4
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS 64(DI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 96(DI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -7034,44 +7053,44 @@ line:
 	VBLENDVPS Y5, Y1, Y3, Y1
 	VMULPS Y0, Y0, Y0
 	VMULPS Y1, Y1, Y1
-	VBROADCASTSS lanes<>+5220(SB), Y2
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VMINPS Y0, Y2, Y0
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5228(SB), Y2
+	VBROADCASTSS lanes<>+5384(SB), Y2
 	VMAXPS Y0, Y2, Y0
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+2176(SB), Y0, Y2
+	VFMADD231PS lanes<>+2336(SB), Y0, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2176(SB), Y1, Y3
+	VFMADD231PS lanes<>+2336(SB), Y1, Y3
 	VSUBPS Y14, Y2, Y4
 	VSUBPS Y14, Y3, Y5
 	VPSLLD $23, Y2, Y2
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y4, Y6
+	VFNMADD231PS lanes<>+2016(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PS lanes<>+1856(SB), Y5, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y7
-	VBROADCASTSS lanes<>+5244(SB), Y4
-	VBROADCASTSS lanes<>+3136(SB), Y5
+	VFNMADD231PS lanes<>+2016(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1760(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1760(SB), Y5, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y4
+	VBROADCASTSS lanes<>+3296(SB), Y5
 	VFMADD231PS Y6, Y4, Y5
-	VFMADD213PS lanes<>+3136(SB), Y7, Y4
-	VFMADD213PS lanes<>+1952(SB), Y6, Y5
-	VFMADD213PS lanes<>+1952(SB), Y7, Y4
-	VFMADD213PS lanes<>+2304(SB), Y6, Y5
-	VFMADD213PS lanes<>+2304(SB), Y7, Y4
-	VFMADD213PS lanes<>+4960(SB), Y6, Y5
-	VFMADD213PS lanes<>+4960(SB), Y7, Y4
+	VFMADD213PS lanes<>+3296(SB), Y7, Y4
+	VFMADD213PS lanes<>+2112(SB), Y6, Y5
+	VFMADD213PS lanes<>+2112(SB), Y7, Y4
+	VFMADD213PS lanes<>+2464(SB), Y6, Y5
+	VFMADD213PS lanes<>+2464(SB), Y7, Y4
+	VFMADD213PS lanes<>+5120(SB), Y6, Y5
+	VFMADD213PS lanes<>+5120(SB), Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y2, Y2
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+548(SB), Y6
@@ -7081,8 +7100,8 @@ line:
 	VMULPS Y3, Y4, Y3
 	VMULPS Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
-	VDIVPS lanes<>+3712(SB), Y0, Y0
-	VDIVPS lanes<>+3712(SB), Y1, Y1
+	VDIVPS lanes<>+3872(SB), Y0, Y0
+	VDIVPS lanes<>+3872(SB), Y1, Y1
 	VMULPS 64(SI)(CX*4), Y0, Y0
 	VMULPS 96(SI)(CX*4), Y1, Y1
 	VMOVNTPS Y0, 64(DX)(CX*4)
@@ -7101,11 +7120,11 @@ TEXT ·erfinvGradXFloat32AVX2(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+2976(SB), Y14
-	VBROADCASTSS lanes<>+5208(SB), Y13
-	VBROADCASTSS lanes<>+5196(SB), Y12
-	VBROADCASTSS lanes<>+5320(SB), Y11
-	VBROADCASTSS lanes<>+5212(SB), Y10
+	VBROADCASTSS lanes<>+3136(SB), Y14
+	VBROADCASTSS lanes<>+5360(SB), Y13
+	VBROADCASTSS lanes<>+5348(SB), Y12
+	VBROADCASTSS lanes<>+5472(SB), Y11
+	VBROADCASTSS lanes<>+5368(SB), Y10
 	XORQ CX, CX
 	SUBQ $16, AX
 	JLT singles
@@ -7133,99 +7152,99 @@ main:
 	VSUBPS Y15, Y3, Y3
 	VCVTDQ2PS Y6, Y6
 	VCVTDQ2PS Y7, Y7
-	VANDPS lanes<>+1088(SB), Y4, Y4
-	VANDPS lanes<>+1088(SB), Y5, Y5
+	VANDPS lanes<>+1216(SB), Y4, Y4
+	VANDPS lanes<>+1216(SB), Y5, Y5
 	VSUBPS Y4, Y6, Y4
 	VSUBPS Y5, Y7, Y5
 	VMULPS Y1, Y1, Y6
 	VMULPS Y3, Y3, Y7
-	VBROADCASTSS lanes<>+5260(SB), Y8
-	VBROADCASTSS lanes<>+2272(SB), Y9
+	VBROADCASTSS lanes<>+5416(SB), Y8
+	VBROADCASTSS lanes<>+2432(SB), Y9
 	VFMADD231PS Y1, Y8, Y9
-	VFMADD213PS lanes<>+2272(SB), Y3, Y8
-	VFMADD213PS lanes<>+3456(SB), Y1, Y9
-	VFMADD213PS lanes<>+3456(SB), Y3, Y8
+	VFMADD213PS lanes<>+2432(SB), Y3, Y8
 	VFMADD213PS lanes<>+3616(SB), Y1, Y9
 	VFMADD213PS lanes<>+3616(SB), Y3, Y8
-	VFMADD213PS lanes<>+1536(SB), Y1, Y9
-	VFMADD213PS lanes<>+1536(SB), Y3, Y8
-	VFMADD213PS lanes<>+3936(SB), Y1, Y9
-	VFMADD213PS lanes<>+3936(SB), Y3, Y8
-	VFMADD213PS lanes<>+3968(SB), Y1, Y9
-	VFMADD213PS lanes<>+3968(SB), Y3, Y8
-	VFMADD213PS lanes<>+2944(SB), Y1, Y9
-	VFMADD213PS lanes<>+2944(SB), Y3, Y8
-	VFMADD213PS lanes<>+1024(SB), Y1, Y9
-	VFMADD213PS lanes<>+1024(SB), Y3, Y8
-	VFMADD231PS lanes<>+1888(SB), Y4, Y1
-	VFMADD231PS lanes<>+1888(SB), Y5, Y3
+	VFMADD213PS lanes<>+3776(SB), Y1, Y9
+	VFMADD213PS lanes<>+3776(SB), Y3, Y8
+	VFMADD213PS lanes<>+1696(SB), Y1, Y9
+	VFMADD213PS lanes<>+1696(SB), Y3, Y8
+	VFMADD213PS lanes<>+4096(SB), Y1, Y9
+	VFMADD213PS lanes<>+4096(SB), Y3, Y8
+	VFMADD213PS lanes<>+4128(SB), Y1, Y9
+	VFMADD213PS lanes<>+4128(SB), Y3, Y8
+	VFMADD213PS lanes<>+3104(SB), Y1, Y9
+	VFMADD213PS lanes<>+3104(SB), Y3, Y8
+	VFMADD213PS lanes<>+1088(SB), Y1, Y9
+	VFMADD213PS lanes<>+1088(SB), Y3, Y8
+	VFMADD231PS lanes<>+2048(SB), Y4, Y1
+	VFMADD231PS lanes<>+2048(SB), Y5, Y3
 	VFMADD231PS Y9, Y6, Y1
 	VFMADD231PS Y8, Y7, Y3
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VXORPS lanes<>+992(SB), Y3, Y3
-	VSUBPS lanes<>+1056(SB), Y1, Y4
-	VSUBPS lanes<>+1056(SB), Y3, Y5
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VXORPS lanes<>+1056(SB), Y3, Y3
+	VSUBPS lanes<>+1152(SB), Y1, Y4
+	VSUBPS lanes<>+1152(SB), Y3, Y5
 	VMULPS Y4, Y4, Y6
 	VMULPS Y5, Y5, Y7
-	VBROADCASTSS lanes<>+5236(SB), Y8
-	VBROADCASTSS lanes<>+4608(SB), Y9
+	VBROADCASTSS lanes<>+5392(SB), Y8
+	VBROADCASTSS lanes<>+4768(SB), Y9
 	VFMADD231PS Y6, Y8, Y9
-	VFMADD213PS lanes<>+4608(SB), Y7, Y8
-	VFMADD213PS lanes<>+2080(SB), Y6, Y9
-	VFMADD213PS lanes<>+2080(SB), Y7, Y8
-	VFMADD213PS lanes<>+2784(SB), Y6, Y9
-	VFMADD213PS lanes<>+2784(SB), Y7, Y8
-	VFMADD213PS lanes<>+2592(SB), Y6, Y9
-	VFMADD213PS lanes<>+2592(SB), Y7, Y8
-	VBROADCASTSS lanes<>+5368(SB), Y2
-	VBROADCASTSS lanes<>+2656(SB), Y0
+	VFMADD213PS lanes<>+4768(SB), Y7, Y8
+	VFMADD213PS lanes<>+2240(SB), Y6, Y9
+	VFMADD213PS lanes<>+2240(SB), Y7, Y8
+	VFMADD213PS lanes<>+2944(SB), Y6, Y9
+	VFMADD213PS lanes<>+2944(SB), Y7, Y8
+	VFMADD213PS lanes<>+2752(SB), Y6, Y9
+	VFMADD213PS lanes<>+2752(SB), Y7, Y8
+	VBROADCASTSS lanes<>+5520(SB), Y2
+	VBROADCASTSS lanes<>+2816(SB), Y0
 	VFMADD231PS Y6, Y2, Y0
-	VFMADD213PS lanes<>+2656(SB), Y7, Y2
-	VFMADD213PS lanes<>+4640(SB), Y6, Y0
-	VFMADD213PS lanes<>+4640(SB), Y7, Y2
-	VFMADD213PS lanes<>+3680(SB), Y6, Y0
-	VFMADD213PS lanes<>+3680(SB), Y7, Y2
-	VFMADD213PS lanes<>+1984(SB), Y6, Y0
-	VFMADD213PS lanes<>+1984(SB), Y7, Y2
+	VFMADD213PS lanes<>+2816(SB), Y7, Y2
+	VFMADD213PS lanes<>+4800(SB), Y6, Y0
+	VFMADD213PS lanes<>+4800(SB), Y7, Y2
+	VFMADD213PS lanes<>+3840(SB), Y6, Y0
+	VFMADD213PS lanes<>+3840(SB), Y7, Y2
+	VFMADD213PS lanes<>+2144(SB), Y6, Y0
+	VFMADD213PS lanes<>+2144(SB), Y7, Y2
 	VFMADD231PS Y4, Y9, Y0
 	VFMADD231PS Y5, Y8, Y2
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y4
-	VCMPPS $17, lanes<>+1280(SB), Y3, Y5
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y4
+	VCMPPS $17, lanes<>+1440(SB), Y3, Y5
 	VSQRTPS Y1, Y1
 	VSQRTPS Y3, Y3
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5324(SB), Y6
-	VBROADCASTSS lanes<>+4544(SB), Y7
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VSUBPS lanes<>+1248(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5476(SB), Y6
+	VBROADCASTSS lanes<>+4704(SB), Y7
 	VFMADD231PS Y1, Y6, Y7
+	VFMADD213PS lanes<>+4704(SB), Y3, Y6
+	VFMADD213PS lanes<>+2784(SB), Y1, Y7
+	VFMADD213PS lanes<>+2784(SB), Y3, Y6
+	VFMADD213PS lanes<>+4512(SB), Y1, Y7
+	VFMADD213PS lanes<>+4512(SB), Y3, Y6
+	VFMADD213PS lanes<>+2688(SB), Y1, Y7
+	VFMADD213PS lanes<>+2688(SB), Y3, Y6
+	VFMADD213PS lanes<>+4544(SB), Y1, Y7
 	VFMADD213PS lanes<>+4544(SB), Y3, Y6
-	VFMADD213PS lanes<>+2624(SB), Y1, Y7
-	VFMADD213PS lanes<>+2624(SB), Y3, Y6
-	VFMADD213PS lanes<>+4352(SB), Y1, Y7
-	VFMADD213PS lanes<>+4352(SB), Y3, Y6
-	VFMADD213PS lanes<>+2528(SB), Y1, Y7
-	VFMADD213PS lanes<>+2528(SB), Y3, Y6
-	VFMADD213PS lanes<>+4384(SB), Y1, Y7
-	VFMADD213PS lanes<>+4384(SB), Y3, Y6
-	VFMADD213PS lanes<>+4320(SB), Y1, Y7
-	VFMADD213PS lanes<>+4320(SB), Y3, Y6
-	VFMADD213PS lanes<>+4288(SB), Y1, Y7
-	VFMADD213PS lanes<>+4288(SB), Y3, Y6
-	VFMADD213PS lanes<>+3040(SB), Y1, Y7
-	VFMADD213PS lanes<>+3040(SB), Y3, Y6
+	VFMADD213PS lanes<>+4480(SB), Y1, Y7
+	VFMADD213PS lanes<>+4480(SB), Y3, Y6
+	VFMADD213PS lanes<>+4448(SB), Y1, Y7
+	VFMADD213PS lanes<>+4448(SB), Y3, Y6
+	VFMADD213PS lanes<>+3200(SB), Y1, Y7
+	VFMADD213PS lanes<>+3200(SB), Y3, Y6
 	VBLENDVPS Y4, Y0, Y7, Y0
 	VBLENDVPS Y5, Y2, Y6, Y1
 	VMOVUPS (DI)(CX*4), Y2
 	VMULPS Y0, Y2, Y0
 	VMOVUPS 32(DI)(CX*4), Y3
 	VMULPS Y1, Y3, Y1
-	VANDPS lanes<>+4992(SB), Y2, Y4
-	VANDPS lanes<>+4992(SB), Y3, Y5
+	VANDPS lanes<>+5152(SB), Y2, Y4
+	VANDPS lanes<>+5152(SB), Y3, Y5
 	VCMPPS $0, Y15, Y4, Y6
 	VCMPPS $0, Y15, Y5, Y7
-	VMULPS lanes<>+1248(SB), Y2, Y2
-	VMULPS lanes<>+1248(SB), Y3, Y3
-	VBROADCASTSS lanes<>+5224(SB), Y8
+	VMULPS lanes<>+1408(SB), Y2, Y2
+	VMULPS lanes<>+1408(SB), Y3, Y3
+	VBROADCASTSS lanes<>+5380(SB), Y8
 	VBLENDVPS Y6, Y2, Y8, Y2
 	VBLENDVPS Y7, Y3, Y8, Y3
 	VCMPPS $17, Y15, Y4, Y4
@@ -7234,44 +7253,44 @@ main:
 	VBLENDVPS Y5, Y1, Y3, Y1
 	VMULPS Y0, Y0, Y0
 	VMULPS Y1, Y1, Y1
-	VBROADCASTSS lanes<>+5220(SB), Y2
+	VBROADCASTSS lanes<>+5376(SB), Y2
 	VMINPS Y0, Y2, Y0
 	VMINPS Y1, Y2, Y1
-	VBROADCASTSS lanes<>+5228(SB), Y2
+	VBROADCASTSS lanes<>+5384(SB), Y2
 	VMAXPS Y0, Y2, Y0
 	VMAXPS Y1, Y2, Y1
 	VMOVAPS Y14, Y2
-	VFMADD231PS lanes<>+2176(SB), Y0, Y2
+	VFMADD231PS lanes<>+2336(SB), Y0, Y2
 	VMOVAPS Y14, Y3
-	VFMADD231PS lanes<>+2176(SB), Y1, Y3
+	VFMADD231PS lanes<>+2336(SB), Y1, Y3
 	VSUBPS Y14, Y2, Y4
 	VSUBPS Y14, Y3, Y5
 	VPSLLD $23, Y2, Y2
 	VPSLLD $23, Y3, Y3
 	VMOVAPS Y0, Y6
-	VFNMADD231PS lanes<>+1856(SB), Y4, Y6
+	VFNMADD231PS lanes<>+2016(SB), Y4, Y6
 	VMOVAPS Y1, Y7
-	VFNMADD231PS lanes<>+1856(SB), Y5, Y7
-	VFNMADD231PS lanes<>+1600(SB), Y4, Y6
-	VFNMADD231PS lanes<>+1600(SB), Y5, Y7
-	VBROADCASTSS lanes<>+5244(SB), Y4
-	VBROADCASTSS lanes<>+3136(SB), Y5
+	VFNMADD231PS lanes<>+2016(SB), Y5, Y7
+	VFNMADD231PS lanes<>+1760(SB), Y4, Y6
+	VFNMADD231PS lanes<>+1760(SB), Y5, Y7
+	VBROADCASTSS lanes<>+5400(SB), Y4
+	VBROADCASTSS lanes<>+3296(SB), Y5
 	VFMADD231PS Y6, Y4, Y5
-	VFMADD213PS lanes<>+3136(SB), Y7, Y4
-	VFMADD213PS lanes<>+1952(SB), Y6, Y5
-	VFMADD213PS lanes<>+1952(SB), Y7, Y4
-	VFMADD213PS lanes<>+2304(SB), Y6, Y5
-	VFMADD213PS lanes<>+2304(SB), Y7, Y4
-	VFMADD213PS lanes<>+4960(SB), Y6, Y5
-	VFMADD213PS lanes<>+4960(SB), Y7, Y4
+	VFMADD213PS lanes<>+3296(SB), Y7, Y4
+	VFMADD213PS lanes<>+2112(SB), Y6, Y5
+	VFMADD213PS lanes<>+2112(SB), Y7, Y4
+	VFMADD213PS lanes<>+2464(SB), Y6, Y5
+	VFMADD213PS lanes<>+2464(SB), Y7, Y4
+	VFMADD213PS lanes<>+5120(SB), Y6, Y5
+	VFMADD213PS lanes<>+5120(SB), Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VFMADD213PS Y15, Y6, Y5
 	VFMADD213PS Y15, Y7, Y4
 	VPSRAD $31, Y0, Y0
 	VPSRAD $31, Y1, Y1
-	VPAND lanes<>+832(SB), Y0, Y0
-	VPAND lanes<>+832(SB), Y1, Y1
+	VPAND lanes<>+896(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y1, Y1
 	VPADDD Y0, Y2, Y2
 	VPADDD Y1, Y3, Y3
 	VBROADCASTSS lanes<>+548(SB), Y6
@@ -7281,8 +7300,8 @@ main:
 	VMULPS Y3, Y4, Y3
 	VMULPS Y0, Y2, Y0
 	VMULPS Y1, Y3, Y1
-	VDIVPS lanes<>+3712(SB), Y0, Y0
-	VDIVPS lanes<>+3712(SB), Y1, Y1
+	VDIVPS lanes<>+3872(SB), Y0, Y0
+	VDIVPS lanes<>+3872(SB), Y1, Y1
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMULPS 32(SI)(CX*4), Y1, Y1
 	VMOVUPS Y0, (DX)(CX*4)
@@ -7307,82 +7326,82 @@ single:
 	VPSUBD Y3, Y1, Y1
 	VSUBPS Y15, Y1, Y1
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1088(SB), Y2, Y2
+	VANDPS lanes<>+1216(SB), Y2, Y2
 	VSUBPS Y2, Y3, Y2
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5260(SB), Y4
-	VFMADD213PS lanes<>+2272(SB), Y1, Y4
-	VFMADD213PS lanes<>+3456(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5416(SB), Y4
+	VFMADD213PS lanes<>+2432(SB), Y1, Y4
 	VFMADD213PS lanes<>+3616(SB), Y1, Y4
-	VFMADD213PS lanes<>+1536(SB), Y1, Y4
-	VFMADD213PS lanes<>+3936(SB), Y1, Y4
-	VFMADD213PS lanes<>+3968(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+1024(SB), Y1, Y4
-	VFMADD231PS lanes<>+1888(SB), Y2, Y1
+	VFMADD213PS lanes<>+3776(SB), Y1, Y4
+	VFMADD213PS lanes<>+1696(SB), Y1, Y4
+	VFMADD213PS lanes<>+4096(SB), Y1, Y4
+	VFMADD213PS lanes<>+4128(SB), Y1, Y4
+	VFMADD213PS lanes<>+3104(SB), Y1, Y4
+	VFMADD213PS lanes<>+1088(SB), Y1, Y4
+	VFMADD231PS lanes<>+2048(SB), Y2, Y1
 	VFMADD231PS Y4, Y3, Y1
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VSUBPS lanes<>+1056(SB), Y1, Y2
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VSUBPS lanes<>+1152(SB), Y1, Y2
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+5236(SB), Y4
-	VFMADD213PS lanes<>+4608(SB), Y3, Y4
-	VFMADD213PS lanes<>+2080(SB), Y3, Y4
-	VFMADD213PS lanes<>+2784(SB), Y3, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5368(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y3, Y5
-	VFMADD213PS lanes<>+4640(SB), Y3, Y5
-	VFMADD213PS lanes<>+3680(SB), Y3, Y5
-	VFMADD213PS lanes<>+1984(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5392(SB), Y4
+	VFMADD213PS lanes<>+4768(SB), Y3, Y4
+	VFMADD213PS lanes<>+2240(SB), Y3, Y4
+	VFMADD213PS lanes<>+2944(SB), Y3, Y4
+	VFMADD213PS lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSS lanes<>+5520(SB), Y5
+	VFMADD213PS lanes<>+2816(SB), Y3, Y5
+	VFMADD213PS lanes<>+4800(SB), Y3, Y5
+	VFMADD213PS lanes<>+3840(SB), Y3, Y5
+	VFMADD213PS lanes<>+2144(SB), Y3, Y5
 	VFMADD231PS Y2, Y4, Y5
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y2
 	VSQRTPS Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5324(SB), Y3
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VBROADCASTSS lanes<>+5476(SB), Y3
+	VFMADD213PS lanes<>+4704(SB), Y1, Y3
+	VFMADD213PS lanes<>+2784(SB), Y1, Y3
+	VFMADD213PS lanes<>+4512(SB), Y1, Y3
+	VFMADD213PS lanes<>+2688(SB), Y1, Y3
 	VFMADD213PS lanes<>+4544(SB), Y1, Y3
-	VFMADD213PS lanes<>+2624(SB), Y1, Y3
-	VFMADD213PS lanes<>+4352(SB), Y1, Y3
-	VFMADD213PS lanes<>+2528(SB), Y1, Y3
-	VFMADD213PS lanes<>+4384(SB), Y1, Y3
-	VFMADD213PS lanes<>+4320(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+3040(SB), Y1, Y3
+	VFMADD213PS lanes<>+4480(SB), Y1, Y3
+	VFMADD213PS lanes<>+4448(SB), Y1, Y3
+	VFMADD213PS lanes<>+3200(SB), Y1, Y3
 	VBLENDVPS Y2, Y5, Y3, Y1
 	VMULPS Y1, Y0, Y1
-	VANDPS lanes<>+4992(SB), Y0, Y2
+	VANDPS lanes<>+5152(SB), Y0, Y2
 	VCMPPS $0, Y15, Y2, Y3
-	VMULPS lanes<>+1248(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5224(SB), Y4
+	VMULPS lanes<>+1408(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5380(SB), Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
 	VCMPPS $17, Y15, Y2, Y2
 	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y14, Y1
-	VFMADD231PS lanes<>+2176(SB), Y0, Y1
+	VFMADD231PS lanes<>+2336(SB), Y0, Y1
 	VSUBPS Y14, Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
 	VFMADD213PS Y15, Y3, Y2
 	VFMADD213PS Y15, Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VDIVPS lanes<>+3712(SB), Y0, Y0
+	VDIVPS lanes<>+3872(SB), Y0, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVUPS Y0, (DX)(CX*4)
 	ADDQ $8, CX
@@ -7406,82 +7425,82 @@ tail:
 	VPSUBD Y3, Y1, Y1
 	VSUBPS Y15, Y1, Y1
 	VCVTDQ2PS Y3, Y3
-	VANDPS lanes<>+1088(SB), Y2, Y2
+	VANDPS lanes<>+1216(SB), Y2, Y2
 	VSUBPS Y2, Y3, Y2
 	VMULPS Y1, Y1, Y3
-	VBROADCASTSS lanes<>+5260(SB), Y4
-	VFMADD213PS lanes<>+2272(SB), Y1, Y4
-	VFMADD213PS lanes<>+3456(SB), Y1, Y4
+	VBROADCASTSS lanes<>+5416(SB), Y4
+	VFMADD213PS lanes<>+2432(SB), Y1, Y4
 	VFMADD213PS lanes<>+3616(SB), Y1, Y4
-	VFMADD213PS lanes<>+1536(SB), Y1, Y4
-	VFMADD213PS lanes<>+3936(SB), Y1, Y4
-	VFMADD213PS lanes<>+3968(SB), Y1, Y4
-	VFMADD213PS lanes<>+2944(SB), Y1, Y4
-	VFMADD213PS lanes<>+1024(SB), Y1, Y4
-	VFMADD231PS lanes<>+1888(SB), Y2, Y1
+	VFMADD213PS lanes<>+3776(SB), Y1, Y4
+	VFMADD213PS lanes<>+1696(SB), Y1, Y4
+	VFMADD213PS lanes<>+4096(SB), Y1, Y4
+	VFMADD213PS lanes<>+4128(SB), Y1, Y4
+	VFMADD213PS lanes<>+3104(SB), Y1, Y4
+	VFMADD213PS lanes<>+1088(SB), Y1, Y4
+	VFMADD231PS lanes<>+2048(SB), Y2, Y1
 	VFMADD231PS Y4, Y3, Y1
-	VXORPS lanes<>+992(SB), Y1, Y1
-	VSUBPS lanes<>+1056(SB), Y1, Y2
+	VXORPS lanes<>+1056(SB), Y1, Y1
+	VSUBPS lanes<>+1152(SB), Y1, Y2
 	VMULPS Y2, Y2, Y3
-	VBROADCASTSS lanes<>+5236(SB), Y4
-	VFMADD213PS lanes<>+4608(SB), Y3, Y4
-	VFMADD213PS lanes<>+2080(SB), Y3, Y4
-	VFMADD213PS lanes<>+2784(SB), Y3, Y4
-	VFMADD213PS lanes<>+2592(SB), Y3, Y4
-	VBROADCASTSS lanes<>+5368(SB), Y5
-	VFMADD213PS lanes<>+2656(SB), Y3, Y5
-	VFMADD213PS lanes<>+4640(SB), Y3, Y5
-	VFMADD213PS lanes<>+3680(SB), Y3, Y5
-	VFMADD213PS lanes<>+1984(SB), Y3, Y5
+	VBROADCASTSS lanes<>+5392(SB), Y4
+	VFMADD213PS lanes<>+4768(SB), Y3, Y4
+	VFMADD213PS lanes<>+2240(SB), Y3, Y4
+	VFMADD213PS lanes<>+2944(SB), Y3, Y4
+	VFMADD213PS lanes<>+2752(SB), Y3, Y4
+	VBROADCASTSS lanes<>+5520(SB), Y5
+	VFMADD213PS lanes<>+2816(SB), Y3, Y5
+	VFMADD213PS lanes<>+4800(SB), Y3, Y5
+	VFMADD213PS lanes<>+3840(SB), Y3, Y5
+	VFMADD213PS lanes<>+2144(SB), Y3, Y5
 	VFMADD231PS Y2, Y4, Y5
-	VCMPPS $17, lanes<>+1280(SB), Y1, Y2
+	VCMPPS $17, lanes<>+1440(SB), Y1, Y2
 	VSQRTPS Y1, Y1
-	VSUBPS lanes<>+1120(SB), Y1, Y1
-	VBROADCASTSS lanes<>+5324(SB), Y3
+	VSUBPS lanes<>+1248(SB), Y1, Y1
+	VBROADCASTSS lanes<>+5476(SB), Y3
+	VFMADD213PS lanes<>+4704(SB), Y1, Y3
+	VFMADD213PS lanes<>+2784(SB), Y1, Y3
+	VFMADD213PS lanes<>+4512(SB), Y1, Y3
+	VFMADD213PS lanes<>+2688(SB), Y1, Y3
 	VFMADD213PS lanes<>+4544(SB), Y1, Y3
-	VFMADD213PS lanes<>+2624(SB), Y1, Y3
-	VFMADD213PS lanes<>+4352(SB), Y1, Y3
-	VFMADD213PS lanes<>+2528(SB), Y1, Y3
-	VFMADD213PS lanes<>+4384(SB), Y1, Y3
-	VFMADD213PS lanes<>+4320(SB), Y1, Y3
-	VFMADD213PS lanes<>+4288(SB), Y1, Y3
-	VFMADD213PS lanes<>+3040(SB), Y1, Y3
+	VFMADD213PS lanes<>+4480(SB), Y1, Y3
+	VFMADD213PS lanes<>+4448(SB), Y1, Y3
+	VFMADD213PS lanes<>+3200(SB), Y1, Y3
 	VBLENDVPS Y2, Y5, Y3, Y1
 	VMULPS Y1, Y0, Y1
-	VANDPS lanes<>+4992(SB), Y0, Y2
+	VANDPS lanes<>+5152(SB), Y0, Y2
 	VCMPPS $0, Y15, Y2, Y3
-	VMULPS lanes<>+1248(SB), Y0, Y0
-	VBROADCASTSS lanes<>+5224(SB), Y4
+	VMULPS lanes<>+1408(SB), Y0, Y0
+	VBROADCASTSS lanes<>+5380(SB), Y4
 	VBLENDVPS Y3, Y0, Y4, Y0
 	VCMPPS $17, Y15, Y2, Y2
 	VBLENDVPS Y2, Y1, Y0, Y0
 	VMULPS Y0, Y0, Y0
-	VBROADCASTSS lanes<>+5220(SB), Y1
+	VBROADCASTSS lanes<>+5376(SB), Y1
 	VMINPS Y0, Y1, Y0
-	VBROADCASTSS lanes<>+5228(SB), Y1
+	VBROADCASTSS lanes<>+5384(SB), Y1
 	VMAXPS Y0, Y1, Y0
 	VMOVAPS Y14, Y1
-	VFMADD231PS lanes<>+2176(SB), Y0, Y1
+	VFMADD231PS lanes<>+2336(SB), Y0, Y1
 	VSUBPS Y14, Y1, Y2
 	VPSLLD $23, Y1, Y1
 	VMOVAPS Y0, Y3
-	VFNMADD231PS lanes<>+1856(SB), Y2, Y3
-	VFNMADD231PS lanes<>+1600(SB), Y2, Y3
-	VBROADCASTSS lanes<>+5244(SB), Y2
-	VFMADD213PS lanes<>+3136(SB), Y3, Y2
-	VFMADD213PS lanes<>+1952(SB), Y3, Y2
-	VFMADD213PS lanes<>+2304(SB), Y3, Y2
-	VFMADD213PS lanes<>+4960(SB), Y3, Y2
+	VFNMADD231PS lanes<>+2016(SB), Y2, Y3
+	VFNMADD231PS lanes<>+1760(SB), Y2, Y3
+	VBROADCASTSS lanes<>+5400(SB), Y2
+	VFMADD213PS lanes<>+3296(SB), Y3, Y2
+	VFMADD213PS lanes<>+2112(SB), Y3, Y2
+	VFMADD213PS lanes<>+2464(SB), Y3, Y2
+	VFMADD213PS lanes<>+5120(SB), Y3, Y2
 	VFMADD213PS Y15, Y3, Y2
 	VFMADD213PS Y15, Y3, Y2
 	VPSRAD $31, Y0, Y0
-	VPAND lanes<>+832(SB), Y0, Y0
+	VPAND lanes<>+896(SB), Y0, Y0
 	VPADDD Y0, Y1, Y1
 	VBROADCASTSS lanes<>+548(SB), Y3
 	VPSUBD Y0, Y3, Y0
 	VMULPS Y1, Y2, Y1
 	VMULPS Y0, Y1, Y0
-	VDIVPS lanes<>+3712(SB), Y0, Y0
+	VDIVPS lanes<>+3872(SB), Y0, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
 	VMASKMOVPS (SI)(CX*4), Y1, Y1
 	VMULPS Y0, Y1, Y0
@@ -7499,27 +7518,27 @@ TEXT ·erfinvGradXFloat32PastAVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1856(SB), Z30
-	VBROADCASTSS lanes<>+5200(SB), Z29
-	VBROADCASTSS lanes<>+5308(SB), Z28
-	VBROADCASTSS lanes<>+5256(SB), Z27
-	VBROADCASTSS lanes<>+5276(SB), Z26
-	VBROADCASTSS lanes<>+5332(SB), Z25
-	VBROADCASTSS lanes<>+5272(SB), Z24
-	VBROADCASTSS lanes<>+5292(SB), Z23
-	VBROADCASTSS lanes<>+5268(SB), Z22
-	VBROADCASTSS lanes<>+5356(SB), Z21
-	VBROADCASTSS lanes<>+1024(SB), Z20
+	VBROADCASTSS lanes<>+2016(SB), Z30
+	VBROADCASTSS lanes<>+5352(SB), Z29
+	VBROADCASTSS lanes<>+5460(SB), Z28
+	VBROADCASTSS lanes<>+5412(SB), Z27
+	VBROADCASTSS lanes<>+5432(SB), Z26
+	VBROADCASTSS lanes<>+5484(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+5444(SB), Z23
+	VBROADCASTSS lanes<>+5424(SB), Z22
+	VBROADCASTSS lanes<>+5508(SB), Z21
+	VBROADCASTSS lanes<>+1088(SB), Z20
 	VBROADCASTSS lanes<>+580(SB), Z19
-	VBROADCASTSS lanes<>+772(SB), Z18
-	VBROADCASTSS lanes<>+5236(SB), Z17
-	VBROADCASTSS lanes<>+4608(SB), Z16
-	VBROADCASTSS lanes<>+2080(SB), Z15
-	VBROADCASTSS lanes<>+2784(SB), Z14
-	VBROADCASTSS lanes<>+2592(SB), Z13
-	VBROADCASTSS lanes<>+5368(SB), Z12
-	VBROADCASTSS lanes<>+2656(SB), Z11
-	VBROADCASTSS lanes<>+4640(SB), Z10
+	VBROADCASTSS lanes<>+740(SB), Z18
+	VBROADCASTSS lanes<>+5392(SB), Z17
+	VBROADCASTSS lanes<>+4768(SB), Z16
+	VBROADCASTSS lanes<>+2240(SB), Z15
+	VBROADCASTSS lanes<>+2944(SB), Z14
+	VBROADCASTSS lanes<>+2752(SB), Z13
+	VBROADCASTSS lanes<>+5520(SB), Z12
+	VBROADCASTSS lanes<>+2816(SB), Z11
+	VBROADCASTSS lanes<>+4800(SB), Z10
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -7597,48 +7616,48 @@ line:
 	VFMADD231PS Z7, Z12, Z0
 	VFMADD213PS Z10, Z6, Z2
 	VFMADD213PS Z10, Z7, Z0
-	VFMADD213PS.BCST lanes<>+3680(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+3680(SB), Z7, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+3840(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2144(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+2144(SB), Z7, Z0
 	VFMADD231PS Z4, Z8, Z2
 	VFMADD231PS Z5, Z9, Z0
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z3, K2
 	VSQRTPS Z1, Z1
 	VSQRTPS Z3, Z3
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5324(SB), Z4
-	VBROADCASTSS lanes<>+4544(SB), Z5
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VSUBPS.BCST lanes<>+1248(SB), Z3, Z3
+	VBROADCASTSS lanes<>+5476(SB), Z4
+	VBROADCASTSS lanes<>+4704(SB), Z5
 	VFMADD231PS Z1, Z4, Z5
+	VFMADD213PS.BCST lanes<>+4704(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4512(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2688(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z5
 	VFMADD213PS.BCST lanes<>+4544(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2624(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4352(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2528(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4384(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+3040(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4480(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4448(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z4
 	VBLENDMPS Z2, Z5, K1, Z1
 	VBLENDMPS Z0, Z4, K2, Z0
 	VMOVUPS (DI)(CX*4), Z2
-	VANDPS.BCST lanes<>+4992(SB), Z2, Z3
+	VANDPS.BCST lanes<>+5152(SB), Z2, Z3
 	VMOVUPS 4096(DI)(CX*4), Z4
-	VANDPS.BCST lanes<>+4992(SB), Z4, Z5
+	VANDPS.BCST lanes<>+5152(SB), Z4, Z5
 	VCMPPS $0, Z31, Z3, K1
 	VCMPPS $0, Z31, Z5, K2
-	VBROADCASTSS lanes<>+5224(SB), Z6
-	VMULPS.BCST lanes<>+1248(SB), Z2, K1, Z6
-	VBROADCASTSS lanes<>+5224(SB), Z7
-	VMULPS.BCST lanes<>+1248(SB), Z4, K2, Z7
+	VBROADCASTSS lanes<>+5380(SB), Z6
+	VMULPS.BCST lanes<>+1408(SB), Z2, K1, Z6
+	VBROADCASTSS lanes<>+5380(SB), Z7
+	VMULPS.BCST lanes<>+1408(SB), Z4, K2, Z7
 	VCMPPS $17, Z31, Z3, K1
 	VCMPPS $17, Z31, Z5, K2
 	VMULPS Z1, Z2, K1, Z6
@@ -7646,23 +7665,23 @@ line:
 	VMULPS Z6, Z6, Z0
 	VMULPS Z7, Z7, Z1
 	VMOVAPS Z29, Z2
-	VFMADD231PS.BCST lanes<>+2176(SB), Z0, Z2
+	VFMADD231PS.BCST lanes<>+2336(SB), Z0, Z2
 	VMOVAPS Z29, Z3
-	VFMADD231PS.BCST lanes<>+2176(SB), Z1, Z3
+	VFMADD231PS.BCST lanes<>+2336(SB), Z1, Z3
 	VSUBPS Z29, Z2, Z4
 	VSUBPS Z29, Z3, Z5
 	VFNMADD231PS Z30, Z4, Z0
 	VFNMADD231PS Z30, Z5, Z1
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z4, Z0
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z5, Z1
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z4, Z0
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z5, Z1
 	VRANGEPS $6, Z31, Z0, Z0
 	VRANGEPS $6, Z31, Z1, Z1
 	VPERMPS lanes<>+64(SB), Z2, Z2
 	VPERMPS lanes<>+64(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5352(SB), Z6
-	VBROADCASTSS lanes<>+5240(SB), Z7
+	VBROADCASTSS lanes<>+5504(SB), Z6
+	VBROADCASTSS lanes<>+5396(SB), Z7
 	VFMADD231PS Z0, Z6, Z7
-	VFMADD213PS.BCST lanes<>+5240(SB), Z1, Z6
+	VFMADD213PS.BCST lanes<>+5396(SB), Z1, Z6
 	VFMADD213PS Z31, Z0, Z7
 	VFMADD213PS Z31, Z1, Z6
 	VMULPS Z2, Z0, Z0
@@ -7747,48 +7766,48 @@ line:
 	VFMADD231PS Z7, Z12, Z0
 	VFMADD213PS Z10, Z6, Z2
 	VFMADD213PS Z10, Z7, Z0
-	VFMADD213PS.BCST lanes<>+3680(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+3680(SB), Z7, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+3840(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2144(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+2144(SB), Z7, Z0
 	VFMADD231PS Z4, Z8, Z2
 	VFMADD231PS Z5, Z9, Z0
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z3, K2
 	VSQRTPS Z1, Z1
 	VSQRTPS Z3, Z3
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5324(SB), Z4
-	VBROADCASTSS lanes<>+4544(SB), Z5
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VSUBPS.BCST lanes<>+1248(SB), Z3, Z3
+	VBROADCASTSS lanes<>+5476(SB), Z4
+	VBROADCASTSS lanes<>+4704(SB), Z5
 	VFMADD231PS Z1, Z4, Z5
+	VFMADD213PS.BCST lanes<>+4704(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4512(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2688(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z5
 	VFMADD213PS.BCST lanes<>+4544(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2624(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4352(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2528(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4384(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+3040(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4480(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4448(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z4
 	VBLENDMPS Z2, Z5, K1, Z1
 	VBLENDMPS Z0, Z4, K2, Z0
 	VMOVUPS 8192(DI)(CX*4), Z2
-	VANDPS.BCST lanes<>+4992(SB), Z2, Z3
+	VANDPS.BCST lanes<>+5152(SB), Z2, Z3
 	VMOVUPS 12288(DI)(CX*4), Z4
-	VANDPS.BCST lanes<>+4992(SB), Z4, Z5
+	VANDPS.BCST lanes<>+5152(SB), Z4, Z5
 	VCMPPS $0, Z31, Z3, K1
 	VCMPPS $0, Z31, Z5, K2
-	VBROADCASTSS lanes<>+5224(SB), Z6
-	VMULPS.BCST lanes<>+1248(SB), Z2, K1, Z6
-	VBROADCASTSS lanes<>+5224(SB), Z7
-	VMULPS.BCST lanes<>+1248(SB), Z4, K2, Z7
+	VBROADCASTSS lanes<>+5380(SB), Z6
+	VMULPS.BCST lanes<>+1408(SB), Z2, K1, Z6
+	VBROADCASTSS lanes<>+5380(SB), Z7
+	VMULPS.BCST lanes<>+1408(SB), Z4, K2, Z7
 	VCMPPS $17, Z31, Z3, K1
 	VCMPPS $17, Z31, Z5, K2
 	VMULPS Z1, Z2, K1, Z6
@@ -7796,23 +7815,23 @@ line:
 	VMULPS Z6, Z6, Z0
 	VMULPS Z7, Z7, Z1
 	VMOVAPS Z29, Z2
-	VFMADD231PS.BCST lanes<>+2176(SB), Z0, Z2
+	VFMADD231PS.BCST lanes<>+2336(SB), Z0, Z2
 	VMOVAPS Z29, Z3
-	VFMADD231PS.BCST lanes<>+2176(SB), Z1, Z3
+	VFMADD231PS.BCST lanes<>+2336(SB), Z1, Z3
 	VSUBPS Z29, Z2, Z4
 	VSUBPS Z29, Z3, Z5
 	VFNMADD231PS Z30, Z4, Z0
 	VFNMADD231PS Z30, Z5, Z1
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z4, Z0
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z5, Z1
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z4, Z0
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z5, Z1
 	VRANGEPS $6, Z31, Z0, Z0
 	VRANGEPS $6, Z31, Z1, Z1
 	VPERMPS lanes<>+64(SB), Z2, Z2
 	VPERMPS lanes<>+64(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5352(SB), Z6
-	VBROADCASTSS lanes<>+5240(SB), Z7
+	VBROADCASTSS lanes<>+5504(SB), Z6
+	VBROADCASTSS lanes<>+5396(SB), Z7
 	VFMADD231PS Z0, Z6, Z7
-	VFMADD213PS.BCST lanes<>+5240(SB), Z1, Z6
+	VFMADD213PS.BCST lanes<>+5396(SB), Z1, Z6
 	VFMADD213PS Z31, Z0, Z7
 	VFMADD213PS Z31, Z1, Z6
 	VMULPS Z2, Z0, Z0
@@ -7850,27 +7869,27 @@ TEXT ·erfinvGradXFloat32AVX512(SB), NOSPLIT, $0-64
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
 	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+1856(SB), Z30
-	VBROADCASTSS lanes<>+5200(SB), Z29
-	VBROADCASTSS lanes<>+5308(SB), Z28
-	VBROADCASTSS lanes<>+5256(SB), Z27
-	VBROADCASTSS lanes<>+5276(SB), Z26
-	VBROADCASTSS lanes<>+5332(SB), Z25
-	VBROADCASTSS lanes<>+5272(SB), Z24
-	VBROADCASTSS lanes<>+5292(SB), Z23
-	VBROADCASTSS lanes<>+5268(SB), Z22
-	VBROADCASTSS lanes<>+5356(SB), Z21
-	VBROADCASTSS lanes<>+1024(SB), Z20
+	VBROADCASTSS lanes<>+2016(SB), Z30
+	VBROADCASTSS lanes<>+5352(SB), Z29
+	VBROADCASTSS lanes<>+5460(SB), Z28
+	VBROADCASTSS lanes<>+5412(SB), Z27
+	VBROADCASTSS lanes<>+5432(SB), Z26
+	VBROADCASTSS lanes<>+5484(SB), Z25
+	VBROADCASTSS lanes<>+5428(SB), Z24
+	VBROADCASTSS lanes<>+5444(SB), Z23
+	VBROADCASTSS lanes<>+5424(SB), Z22
+	VBROADCASTSS lanes<>+5508(SB), Z21
+	VBROADCASTSS lanes<>+1088(SB), Z20
 	VBROADCASTSS lanes<>+580(SB), Z19
-	VBROADCASTSS lanes<>+772(SB), Z18
-	VBROADCASTSS lanes<>+5236(SB), Z17
-	VBROADCASTSS lanes<>+4608(SB), Z16
-	VBROADCASTSS lanes<>+2080(SB), Z15
-	VBROADCASTSS lanes<>+2784(SB), Z14
-	VBROADCASTSS lanes<>+2592(SB), Z13
-	VBROADCASTSS lanes<>+5368(SB), Z12
-	VBROADCASTSS lanes<>+2656(SB), Z11
-	VBROADCASTSS lanes<>+4640(SB), Z10
+	VBROADCASTSS lanes<>+740(SB), Z18
+	VBROADCASTSS lanes<>+5392(SB), Z17
+	VBROADCASTSS lanes<>+4768(SB), Z16
+	VBROADCASTSS lanes<>+2240(SB), Z15
+	VBROADCASTSS lanes<>+2944(SB), Z14
+	VBROADCASTSS lanes<>+2752(SB), Z13
+	VBROADCASTSS lanes<>+5520(SB), Z12
+	VBROADCASTSS lanes<>+2816(SB), Z11
+	VBROADCASTSS lanes<>+4800(SB), Z10
 	XORQ CX, CX
 	SUBQ $32, AX
 	JLT singles
@@ -7938,48 +7957,48 @@ main:
 	VFMADD231PS Z7, Z12, Z0
 	VFMADD213PS Z10, Z6, Z2
 	VFMADD213PS Z10, Z7, Z0
-	VFMADD213PS.BCST lanes<>+3680(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+3680(SB), Z7, Z0
-	VFMADD213PS.BCST lanes<>+1984(SB), Z6, Z2
-	VFMADD213PS.BCST lanes<>+1984(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+3840(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+3840(SB), Z7, Z0
+	VFMADD213PS.BCST lanes<>+2144(SB), Z6, Z2
+	VFMADD213PS.BCST lanes<>+2144(SB), Z7, Z0
 	VFMADD231PS Z4, Z8, Z2
 	VFMADD231PS Z5, Z9, Z0
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z3, K2
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z3, K2
 	VSQRTPS Z1, Z1
 	VSQRTPS Z3, Z3
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5324(SB), Z4
-	VBROADCASTSS lanes<>+4544(SB), Z5
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VSUBPS.BCST lanes<>+1248(SB), Z3, Z3
+	VBROADCASTSS lanes<>+5476(SB), Z4
+	VBROADCASTSS lanes<>+4704(SB), Z5
 	VFMADD231PS Z1, Z4, Z5
+	VFMADD213PS.BCST lanes<>+4704(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2784(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4512(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+2688(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z5
 	VFMADD213PS.BCST lanes<>+4544(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2624(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4352(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+2528(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4384(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4320(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+4288(SB), Z3, Z4
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z5
-	VFMADD213PS.BCST lanes<>+3040(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4480(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+4448(SB), Z3, Z4
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z5
+	VFMADD213PS.BCST lanes<>+3200(SB), Z3, Z4
 	VBLENDMPS Z2, Z5, K1, Z1
 	VBLENDMPS Z0, Z4, K2, Z0
 	VMOVUPS (DI)(CX*4), Z2
-	VANDPS.BCST lanes<>+4992(SB), Z2, Z3
+	VANDPS.BCST lanes<>+5152(SB), Z2, Z3
 	VMOVUPS 64(DI)(CX*4), Z4
-	VANDPS.BCST lanes<>+4992(SB), Z4, Z5
+	VANDPS.BCST lanes<>+5152(SB), Z4, Z5
 	VCMPPS $0, Z31, Z3, K1
 	VCMPPS $0, Z31, Z5, K2
-	VBROADCASTSS lanes<>+5224(SB), Z6
-	VMULPS.BCST lanes<>+1248(SB), Z2, K1, Z6
-	VBROADCASTSS lanes<>+5224(SB), Z7
-	VMULPS.BCST lanes<>+1248(SB), Z4, K2, Z7
+	VBROADCASTSS lanes<>+5380(SB), Z6
+	VMULPS.BCST lanes<>+1408(SB), Z2, K1, Z6
+	VBROADCASTSS lanes<>+5380(SB), Z7
+	VMULPS.BCST lanes<>+1408(SB), Z4, K2, Z7
 	VCMPPS $17, Z31, Z3, K1
 	VCMPPS $17, Z31, Z5, K2
 	VMULPS Z1, Z2, K1, Z6
@@ -7987,23 +8006,23 @@ main:
 	VMULPS Z6, Z6, Z0
 	VMULPS Z7, Z7, Z1
 	VMOVAPS Z29, Z2
-	VFMADD231PS.BCST lanes<>+2176(SB), Z0, Z2
+	VFMADD231PS.BCST lanes<>+2336(SB), Z0, Z2
 	VMOVAPS Z29, Z3
-	VFMADD231PS.BCST lanes<>+2176(SB), Z1, Z3
+	VFMADD231PS.BCST lanes<>+2336(SB), Z1, Z3
 	VSUBPS Z29, Z2, Z4
 	VSUBPS Z29, Z3, Z5
 	VFNMADD231PS Z30, Z4, Z0
 	VFNMADD231PS Z30, Z5, Z1
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z4, Z0
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z5, Z1
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z4, Z0
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z5, Z1
 	VRANGEPS $6, Z31, Z0, Z0
 	VRANGEPS $6, Z31, Z1, Z1
 	VPERMPS lanes<>+64(SB), Z2, Z2
 	VPERMPS lanes<>+64(SB), Z3, Z3
-	VBROADCASTSS lanes<>+5352(SB), Z6
-	VBROADCASTSS lanes<>+5240(SB), Z7
+	VBROADCASTSS lanes<>+5504(SB), Z6
+	VBROADCASTSS lanes<>+5396(SB), Z7
 	VFMADD231PS Z0, Z6, Z7
-	VFMADD213PS.BCST lanes<>+5240(SB), Z1, Z6
+	VFMADD213PS.BCST lanes<>+5396(SB), Z1, Z6
 	VFMADD213PS Z31, Z0, Z7
 	VFMADD213PS Z31, Z1, Z6
 	VMULPS Z2, Z0, Z0
@@ -8060,38 +8079,38 @@ masked:
 	VMOVAPS Z11, Z5
 	VFMADD231PS Z3, Z12, Z5
 	VFMADD213PS Z10, Z3, Z5
-	VFMADD213PS.BCST lanes<>+3680(SB), Z3, Z5
-	VFMADD213PS.BCST lanes<>+1984(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+3840(SB), Z3, Z5
+	VFMADD213PS.BCST lanes<>+2144(SB), Z3, Z5
 	VFMADD231PS Z2, Z4, Z5
-	VCMPPS.BCST $17, lanes<>+1280(SB), Z1, K1
+	VCMPPS.BCST $17, lanes<>+1440(SB), Z1, K1
 	VSQRTPS Z1, Z1
-	VSUBPS.BCST lanes<>+1120(SB), Z1, Z1
-	VBROADCASTSS lanes<>+5324(SB), Z2
+	VSUBPS.BCST lanes<>+1248(SB), Z1, Z1
+	VBROADCASTSS lanes<>+5476(SB), Z2
+	VFMADD213PS.BCST lanes<>+4704(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+2784(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4512(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+2688(SB), Z1, Z2
 	VFMADD213PS.BCST lanes<>+4544(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+2624(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4352(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+2528(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4384(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4320(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+4288(SB), Z1, Z2
-	VFMADD213PS.BCST lanes<>+3040(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4480(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+4448(SB), Z1, Z2
+	VFMADD213PS.BCST lanes<>+3200(SB), Z1, Z2
 	VBLENDMPS Z5, Z2, K1, Z1
-	VANDPS.BCST lanes<>+4992(SB), Z0, Z2
+	VANDPS.BCST lanes<>+5152(SB), Z0, Z2
 	VCMPPS $0, Z31, Z2, K1
-	VBROADCASTSS lanes<>+5224(SB), Z3
-	VMULPS.BCST lanes<>+1248(SB), Z0, K1, Z3
+	VBROADCASTSS lanes<>+5380(SB), Z3
+	VMULPS.BCST lanes<>+1408(SB), Z0, K1, Z3
 	VCMPPS $17, Z31, Z2, K1
 	VMULPS Z1, Z0, K1, Z3
 	VMULPS Z3, Z3, Z0
 	VMOVAPS Z29, Z1
-	VFMADD231PS.BCST lanes<>+2176(SB), Z0, Z1
+	VFMADD231PS.BCST lanes<>+2336(SB), Z0, Z1
 	VSUBPS Z29, Z1, Z2
 	VFNMADD231PS Z30, Z2, Z0
-	VFNMADD231PS.BCST lanes<>+1600(SB), Z2, Z0
+	VFNMADD231PS.BCST lanes<>+1760(SB), Z2, Z0
 	VRANGEPS $6, Z31, Z0, Z0
 	VPERMPS lanes<>+64(SB), Z1, Z1
-	VBROADCASTSS lanes<>+5352(SB), Z3
-	VFMADD213PS.BCST lanes<>+5240(SB), Z0, Z3
+	VBROADCASTSS lanes<>+5504(SB), Z3
+	VFMADD213PS.BCST lanes<>+5396(SB), Z0, Z3
 	VFMADD213PS Z31, Z0, Z3
 	VMULPS Z1, Z0, Z0
 	VFMADD231PS Z3, Z0, Z1
@@ -8113,7 +8132,7 @@ TEXT ·erfinvGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+2752(SB), Y15
+	VBROADCASTSD lanes<>+2912(SB), Y15
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -8158,7 +8177,7 @@ TEXT ·erfinvGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+2752(SB), Z31
+	VBROADCASTSD lanes<>+2912(SB), Z31
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -8516,286 +8535,330 @@ TEXT ·trigammaFloat32PastAVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+864(SB), Y14
-	VBROADCASTSS lanes<>+4416(SB), Y13
-	VBROADCASTSS lanes<>+5296(SB), Y12
+	VBROADCASTSS lanes<>+548(SB), Y15
+	VBROADCASTSS lanes<>+1504(SB), Y14
+	VBROADCASTSS lanes<>+928(SB), Y13
+	VBROADCASTSS lanes<>+4576(SB), Y12
 	XORQ CX, CX
 	PCALIGN $32
 line:
 	PREFETCHT1 2048(SI)(CX*4)
 	PREFETCHT0 256(SI)(CX*4)
 	VMOVUPS (SI)(CX*4), Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVUPS 32(SI)(CX*4), Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVNTPS Y0, 32(DX)(CX*4)
 	PREFETCHT1 2112(SI)(CX*4)
 	PREFETCHT0 320(SI)(CX*4)
 	VMOVUPS 64(SI)(CX*4), Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
 	VMOVUPS 96(SI)(CX*4), Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVNTPS Y0, 96(DX)(CX*4)
@@ -8811,10 +8874,10 @@ TEXT ·trigammaFloat32AVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+64(SB), Y15
-	VBROADCASTSS lanes<>+864(SB), Y14
-	VBROADCASTSS lanes<>+4416(SB), Y13
-	VBROADCASTSS lanes<>+5296(SB), Y12
+	VBROADCASTSS lanes<>+548(SB), Y15
+	VBROADCASTSS lanes<>+1504(SB), Y14
+	VBROADCASTSS lanes<>+928(SB), Y13
+	VBROADCASTSS lanes<>+4576(SB), Y12
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -8822,70 +8885,81 @@ TEXT ·trigammaFloat32AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*4), Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*4)
@@ -8900,70 +8974,81 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (SI)(CX*4), Y10, Y10
-	VCMPPS $17, Y14, Y10, Y11
+	VCMPPS $17, Y13, Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS Y0, Y13, Y0
+	VMULPS Y0, Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VDIVPS Y0, Y13, Y0
+	VDIVPS Y0, Y12, Y0
 	VMULPS Y0, Y0, Y0
-	VSUBPS Y10, Y15, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VMULPS Y2, Y15, Y4
+	VADDPS Y14, Y4, Y4
+	VMULPS Y4, Y4, Y4
+	VADDPS Y14, Y2, Y5
+	VMULPS Y5, Y2, Y5
+	VMULPS Y5, Y15, Y6
+	VSUBPS Y6, Y4, Y6
+	VADDPS lanes<>+1472(SB), Y5, Y7
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y6, Y6
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VADDPS Y8, Y6, Y6
+	VMULPS Y5, Y5, Y8
+	VMULPS Y7, Y8, Y8
+	VMULPS Y7, Y8, Y7
+	VDIVPS Y7, Y6, Y6
+	VADDPS lanes<>+1184(SB), Y5, Y7
+	VMULPS Y7, Y15, Y8
+	VSUBPS Y8, Y4, Y8
+	VADDPS lanes<>+1280(SB), Y5, Y5
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y8, Y8
+	VMULPS Y5, Y15, Y9
+	VSUBPS Y9, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VMULPS Y7, Y4, Y4
+	VADDPS Y4, Y8, Y4
+	VMULPS Y7, Y7, Y7
+	VMULPS Y5, Y7, Y7
+	VMULPS Y5, Y7, Y5
+	VDIVPS Y5, Y4, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
 	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y15, Y2
-	VADDPS Y15, Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+896(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y3
-	VDIVPS Y3, Y15, Y3
-	VADDPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VDIVPS Y1, Y14, Y3
-	VADDPS Y3, Y15, Y3
-	VMULPS Y1, Y1, Y4
-	VBROADCASTSS lanes<>+5284(SB), Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5248(SB), Y6
+	VMULPS Y2, Y13, Y3
+	VADDPS Y3, Y1, Y3
+	VMULPS Y2, Y1, Y1
+	VMULPS Y14, Y2, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VBROADCASTSS lanes<>+5404(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5344(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5496(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5264(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5448(SB), Y6
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y5
-	VSUBPS Y5, Y12, Y5
-	VDIVPS Y4, Y5, Y5
-	VBROADCASTSS lanes<>+5316(SB), Y6
+	VMULPS Y5, Y2, Y5
+	VBROADCASTSS lanes<>+5420(SB), Y7
+	VSUBPS Y5, Y7, Y5
+	VMULPS Y5, Y2, Y5
 	VSUBPS Y5, Y6, Y5
-	VDIVPS Y4, Y5, Y4
-	VADDPS Y4, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VADDPS Y1, Y2, Y1
+	VMULPS Y5, Y2, Y2
+	VBROADCASTSS lanes<>+5468(SB), Y5
+	VSUBPS Y2, Y5, Y2
+	VMULPS Y2, Y1, Y1
+	VADDPS Y1, Y3, Y1
+	VADDPS Y1, Y4, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -8978,22 +9063,21 @@ TEXT ·trigammaFloat32PastAVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+864(SB), Z30
-	VBROADCASTSS lanes<>+4416(SB), Z29
-	VBROADCASTSS lanes<>+5296(SB), Z28
-	VBROADCASTSS lanes<>+548(SB), Z27
-	VBROADCASTSS lanes<>+1120(SB), Z26
-	VBROADCASTSS lanes<>+1216(SB), Z25
-	VBROADCASTSS lanes<>+1280(SB), Z24
-	VBROADCASTSS lanes<>+1312(SB), Z23
-	VBROADCASTSS lanes<>+1344(SB), Z22
-	VBROADCASTSS lanes<>+928(SB), Z21
-	VBROADCASTSS lanes<>+5284(SB), Z20
-	VBROADCASTSS lanes<>+5248(SB), Z19
-	VBROADCASTSS lanes<>+5344(SB), Z18
-	VBROADCASTSS lanes<>+5264(SB), Z17
-	VBROADCASTSS lanes<>+5316(SB), Z16
+	VBROADCASTSS lanes<>+548(SB), Z31
+	VBROADCASTSS lanes<>+1504(SB), Z30
+	VBROADCASTSS lanes<>+928(SB), Z29
+	VBROADCASTSS lanes<>+4576(SB), Z28
+	VBROADCASTSS lanes<>+64(SB), Z27
+	VBROADCASTSS lanes<>+1472(SB), Z26
+	VBROADCASTSS lanes<>+5448(SB), Z25
+	VBROADCASTSS lanes<>+1376(SB), Z24
+	VBROADCASTSS lanes<>+1184(SB), Z23
+	VBROADCASTSS lanes<>+1280(SB), Z22
+	VBROADCASTSS lanes<>+992(SB), Z21
+	VBROADCASTSS lanes<>+5404(SB), Z20
+	VBROADCASTSS lanes<>+5496(SB), Z19
+	VBROADCASTSS lanes<>+5420(SB), Z18
+	VBROADCASTSS lanes<>+5468(SB), Z17
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -9003,262 +9087,286 @@ line:
 	LEAQ (BX)(CX*4), R10
 	PREFETCHT1 1024(SI)(R10*1)
 	PREFETCHT0 192(SI)(CX*4)
-	VMOVUPS (SI)(CX*4), Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS (SI)(CX*4), Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS (SI)(CX*4), Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVNTPS Z1, (DX)(CX*4)
 	PREFETCHT1 5120(SI)(R10*1)
 	PREFETCHT0 4288(SI)(CX*4)
-	VMOVUPS 4096(SI)(CX*4), Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS 4096(SI)(CX*4), Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS 4096(SI)(CX*4), Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVNTPS Z1, 4096(DX)(CX*4)
 	PREFETCHT1 9216(SI)(R10*1)
 	PREFETCHT0 8384(SI)(CX*4)
-	VMOVUPS 8192(SI)(CX*4), Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS 8192(SI)(CX*4), Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS 8192(SI)(CX*4), Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVNTPS Z1, 8192(DX)(CX*4)
 	PREFETCHT1 13312(SI)(R10*1)
 	PREFETCHT0 12480(SI)(CX*4)
-	VMOVUPS 12288(SI)(CX*4), Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS 12288(SI)(CX*4), Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS 12288(SI)(CX*4), Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVNTPS Z1, 12288(DX)(CX*4)
 	ADDQ $16, CX
@@ -9282,89 +9390,94 @@ TEXT ·trigammaFloat32AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSS lanes<>+64(SB), Z31
-	VBROADCASTSS lanes<>+864(SB), Z30
-	VBROADCASTSS lanes<>+4416(SB), Z29
-	VBROADCASTSS lanes<>+5296(SB), Z28
-	VBROADCASTSS lanes<>+548(SB), Z27
-	VBROADCASTSS lanes<>+1120(SB), Z26
-	VBROADCASTSS lanes<>+1216(SB), Z25
-	VBROADCASTSS lanes<>+1280(SB), Z24
-	VBROADCASTSS lanes<>+1312(SB), Z23
-	VBROADCASTSS lanes<>+1344(SB), Z22
-	VBROADCASTSS lanes<>+928(SB), Z21
-	VBROADCASTSS lanes<>+5284(SB), Z20
-	VBROADCASTSS lanes<>+5248(SB), Z19
-	VBROADCASTSS lanes<>+5344(SB), Z18
-	VBROADCASTSS lanes<>+5264(SB), Z17
-	VBROADCASTSS lanes<>+5316(SB), Z16
+	VBROADCASTSS lanes<>+548(SB), Z31
+	VBROADCASTSS lanes<>+1504(SB), Z30
+	VBROADCASTSS lanes<>+928(SB), Z29
+	VBROADCASTSS lanes<>+4576(SB), Z28
+	VBROADCASTSS lanes<>+64(SB), Z27
+	VBROADCASTSS lanes<>+1472(SB), Z26
+	VBROADCASTSS lanes<>+5448(SB), Z25
+	VBROADCASTSS lanes<>+1376(SB), Z24
+	VBROADCASTSS lanes<>+1184(SB), Z23
+	VBROADCASTSS lanes<>+1280(SB), Z22
+	VBROADCASTSS lanes<>+992(SB), Z21
+	VBROADCASTSS lanes<>+5404(SB), Z20
+	VBROADCASTSS lanes<>+5496(SB), Z19
+	VBROADCASTSS lanes<>+5420(SB), Z18
+	VBROADCASTSS lanes<>+5468(SB), Z17
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (SI)(CX*4), Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS (SI)(CX*4), Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS (SI)(CX*4), Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVUPS Z1, (DX)(CX*4)
 	ADDQ $16, CX
@@ -9377,67 +9490,73 @@ tail:
 	MOVQ $65535, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPS.Z (SI)(CX*4), K7, Z0
-	VCMPPS $17, Z30, Z0, K5
-	VRNDSCALEPS $8, Z0, Z1
-	VSUBPS Z1, Z0, Z1
-	VMULPS Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS.Z (SI)(CX*4), K7, Z16
+	VCMPPS $17, Z29, Z16, K5
+	VRNDSCALEPS $8, Z16, Z0
+	VSUBPS Z0, Z16, Z0
+	VMULPS Z0, Z28, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
-	VDIVPS Z0, Z29, Z0
+	VDIVPS Z0, Z28, Z0
 	VMULPS Z0, Z0, Z0
-	VMOVUPS.Z (SI)(CX*4), K7, Z1
-	VSUBPS Z1, Z31, K5, Z1
-	VMULPS Z1, Z1, Z2
-	VDIVPS Z2, Z31, Z2
-	VADDPS Z31, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z27, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z26, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z25, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z24, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z23, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z22, Z1, Z3
-	VMULPS Z3, Z3, Z3
-	VDIVPS Z3, Z31, Z3
-	VADDPS Z3, Z2, Z2
-	VADDPS Z21, Z1, Z1
-	VDIVPS Z1, Z30, Z3
-	VADDPS Z3, Z31, Z3
-	VMULPS Z1, Z1, Z4
-	VDIVPS Z4, Z20, Z5
+	VSUBPS Z16, Z27, K5, Z16
+	VCMPPS $17, Z24, Z16, K1
+	VMULPS Z16, Z31, Z1
+	VADDPS Z30, Z1, Z1
+	VMULPS Z1, Z1, Z1
+	VADDPS Z30, Z16, Z2
+	VMULPS Z2, Z16, Z2
+	VMULPS Z2, Z31, Z3
+	VSUBPS Z3, Z1, Z3
+	VADDPS Z26, Z2, Z4
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z3, Z3
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VADDPS Z5, Z3, Z3
+	VMULPS Z2, Z2, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z4, Z5, Z4
+	VDIVPS Z4, Z3, Z3
+	VADDPS Z23, Z2, Z4
+	VMULPS Z4, Z31, Z5
+	VSUBPS Z5, Z1, Z5
+	VADDPS Z22, Z2, Z2
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z5, Z5
+	VMULPS Z2, Z31, Z6
+	VSUBPS Z6, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VMULPS Z4, Z1, Z1
+	VADDPS Z1, Z5, Z1
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z4, Z4
+	VMULPS Z2, Z4, Z2
+	VDIVPS Z2, Z1, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS Z21, Z16, K1, Z16
+	VDIVPS Z16, Z27, Z2
+	VMULPS Z2, Z2, Z3
+	VMULPS Z3, Z29, Z4
+	VADDPS Z4, Z2, Z4
+	VMULPS Z3, Z2, Z2
+	VMULPS Z30, Z3, Z5
+	VDIVPS Z26, Z5, Z5
+	VSUBPS Z5, Z20, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z19, Z5
-	VDIVPS Z4, Z5, Z5
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z5
 	VSUBPS Z5, Z18, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z17, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z28, Z5
-	VDIVPS Z4, Z5, Z5
-	VSUBPS Z5, Z16, Z5
-	VDIVPS Z4, Z5, Z4
-	VADDPS Z4, Z3, Z3
-	VDIVPS Z1, Z3, Z1
-	VADDPS Z1, Z2, Z1
+	VMULPS Z5, Z3, Z5
+	VSUBPS Z5, Z25, Z5
+	VMULPS Z5, Z3, Z3
+	VSUBPS Z3, Z17, Z3
+	VMULPS Z3, Z2, Z2
+	VADDPS Z2, Z4, Z2
+	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVUPS Z1, K7, (DX)(CX*4)
 done:
@@ -9449,10 +9568,10 @@ TEXT ·trigammaFloat64AVX2(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5040(SB), Y15
-	VBROADCASTSD lanes<>+800(SB), Y14
-	VBROADCASTSD lanes<>+1824(SB), Y13
-	VBROADCASTSD lanes<>+5072(SB), Y12
+	VBROADCASTSD lanes<>+544(SB), Y15
+	VBROADCASTSD lanes<>+704(SB), Y14
+	VBROADCASTSD lanes<>+864(SB), Y13
+	VBROADCASTSD lanes<>+1984(SB), Y12
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -9460,70 +9579,81 @@ TEXT ·trigammaFloat64AVX2(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (SI)(CX*8), Y10
-	VCMPPD $17, Y14, Y10, Y11
+	VCMPPD $17, Y13, Y10, Y11
 	VROUNDPD $8, Y10, Y0
 	VSUBPD Y0, Y10, Y0
-	VMULPD Y0, Y13, Y0
+	VMULPD Y0, Y12, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VDIVPD Y0, Y13, Y0
+	VDIVPD Y0, Y12, Y0
 	VMULPD Y0, Y0, Y0
-	VSUBPD Y10, Y15, Y1
-	VBLENDVPD Y11, Y1, Y10, Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
+	VSUBPD Y10, Y1, Y2
+	VBLENDVPD Y11, Y2, Y10, Y2
+	VCMPPD $17, lanes<>+832(SB), Y2, Y3
+	VMULPD Y2, Y15, Y4
+	VADDPD Y14, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y14, Y2, Y5
+	VMULPD Y5, Y2, Y5
+	VMULPD Y5, Y15, Y6
+	VSUBPD Y6, Y4, Y6
+	VADDPD lanes<>+672(SB), Y5, Y7
+	VMULPD Y7, Y6, Y6
+	VMULPD Y7, Y6, Y6
+	VMULPD Y7, Y15, Y8
+	VSUBPD Y8, Y4, Y8
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y8, Y8
+	VADDPD Y8, Y6, Y6
+	VMULPD Y5, Y5, Y8
+	VMULPD Y7, Y8, Y8
+	VMULPD Y7, Y8, Y7
+	VDIVPD Y7, Y6, Y6
+	VADDPD lanes<>+768(SB), Y5, Y7
+	VMULPD Y7, Y15, Y8
+	VSUBPD Y8, Y4, Y8
+	VADDPD lanes<>+800(SB), Y5, Y5
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y15, Y9
+	VSUBPD Y9, Y4, Y4
+	VMULPD Y7, Y4, Y4
+	VMULPD Y7, Y4, Y4
+	VADDPD Y4, Y8, Y4
+	VMULPD Y7, Y7, Y7
+	VMULPD Y5, Y7, Y7
+	VMULPD Y5, Y7, Y5
+	VDIVPD Y5, Y4, Y4
+	VADDPD Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPD lanes<>+736(SB), Y2, Y5
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VDIVPD Y2, Y1, Y1
 	VMULPD Y1, Y1, Y2
-	VDIVPD Y2, Y15, Y2
-	VADDPD Y15, Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+544(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+608(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+640(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+672(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+704(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+736(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+768(SB), Y1, Y1
-	VDIVPD Y1, Y14, Y3
-	VADDPD Y3, Y15, Y3
-	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+5152(SB), Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5088(SB), Y6
+	VMULPD Y2, Y13, Y3
+	VADDPD Y3, Y1, Y3
+	VMULPD Y2, Y1, Y1
+	VMULPD Y14, Y2, Y5
+	VDIVPD lanes<>+672(SB), Y5, Y5
+	VBROADCASTSD lanes<>+5248(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5136(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5296(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VSUBPD Y5, Y12, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5080(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VSUBPD Y5, Y12, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5096(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y7
+	VSUBPD Y5, Y7, Y5
+	VMULPD Y5, Y2, Y5
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y4
-	VADDPD Y4, Y3, Y3
-	VDIVPD Y1, Y3, Y1
-	VADDPD Y1, Y2, Y1
+	VMULPD Y5, Y2, Y2
+	VBROADCASTSD lanes<>+5256(SB), Y5
+	VSUBPD Y2, Y5, Y2
+	VMULPD Y2, Y1, Y1
+	VADDPD Y1, Y3, Y1
+	VADDPD Y1, Y4, Y1
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y11, Y0, Y1, Y0
 	VMOVUPS Y0, (DX)(CX*8)
@@ -9538,70 +9668,81 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (SI)(CX*8), Y10, Y10
-	VCMPPD $17, Y14, Y10, Y11
+	VCMPPD $17, Y13, Y10, Y11
 	VROUNDPD $8, Y10, Y0
 	VSUBPD Y0, Y10, Y0
-	VMULPD Y0, Y13, Y0
+	VMULPD Y0, Y12, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VDIVPD Y0, Y13, Y0
+	VDIVPD Y0, Y12, Y0
 	VMULPD Y0, Y0, Y0
-	VSUBPD Y10, Y15, Y1
-	VBLENDVPD Y11, Y1, Y10, Y1
+	VBROADCASTSD lanes<>+5200(SB), Y1
+	VSUBPD Y10, Y1, Y2
+	VBLENDVPD Y11, Y2, Y10, Y2
+	VCMPPD $17, lanes<>+832(SB), Y2, Y3
+	VMULPD Y2, Y15, Y4
+	VADDPD Y14, Y4, Y4
+	VMULPD Y4, Y4, Y4
+	VADDPD Y14, Y2, Y5
+	VMULPD Y5, Y2, Y5
+	VMULPD Y5, Y15, Y6
+	VSUBPD Y6, Y4, Y6
+	VADDPD lanes<>+672(SB), Y5, Y7
+	VMULPD Y7, Y6, Y6
+	VMULPD Y7, Y6, Y6
+	VMULPD Y7, Y15, Y8
+	VSUBPD Y8, Y4, Y8
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y8, Y8
+	VADDPD Y8, Y6, Y6
+	VMULPD Y5, Y5, Y8
+	VMULPD Y7, Y8, Y8
+	VMULPD Y7, Y8, Y7
+	VDIVPD Y7, Y6, Y6
+	VADDPD lanes<>+768(SB), Y5, Y7
+	VMULPD Y7, Y15, Y8
+	VSUBPD Y8, Y4, Y8
+	VADDPD lanes<>+800(SB), Y5, Y5
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y8, Y8
+	VMULPD Y5, Y15, Y9
+	VSUBPD Y9, Y4, Y4
+	VMULPD Y7, Y4, Y4
+	VMULPD Y7, Y4, Y4
+	VADDPD Y4, Y8, Y4
+	VMULPD Y7, Y7, Y7
+	VMULPD Y5, Y7, Y7
+	VMULPD Y5, Y7, Y5
+	VDIVPD Y5, Y4, Y4
+	VADDPD Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPD lanes<>+736(SB), Y2, Y5
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VDIVPD Y2, Y1, Y1
 	VMULPD Y1, Y1, Y2
-	VDIVPD Y2, Y15, Y2
-	VADDPD Y15, Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+544(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+608(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+640(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+672(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+704(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+736(SB), Y1, Y3
-	VMULPD Y3, Y3, Y3
-	VDIVPD Y3, Y15, Y3
-	VADDPD Y3, Y2, Y2
-	VADDPD lanes<>+768(SB), Y1, Y1
-	VDIVPD Y1, Y14, Y3
-	VADDPD Y3, Y15, Y3
-	VMULPD Y1, Y1, Y4
-	VBROADCASTSD lanes<>+5152(SB), Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5088(SB), Y6
+	VMULPD Y2, Y13, Y3
+	VADDPD Y3, Y1, Y3
+	VMULPD Y2, Y1, Y1
+	VMULPD Y14, Y2, Y5
+	VDIVPD lanes<>+672(SB), Y5, Y5
+	VBROADCASTSD lanes<>+5248(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5136(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5296(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VSUBPD Y5, Y12, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5080(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5232(SB), Y6
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y5
-	VSUBPD Y5, Y12, Y5
-	VDIVPD Y4, Y5, Y5
-	VBROADCASTSD lanes<>+5096(SB), Y6
+	VMULPD Y5, Y2, Y5
+	VBROADCASTSD lanes<>+5240(SB), Y7
+	VSUBPD Y5, Y7, Y5
+	VMULPD Y5, Y2, Y5
 	VSUBPD Y5, Y6, Y5
-	VDIVPD Y4, Y5, Y4
-	VADDPD Y4, Y3, Y3
-	VDIVPD Y1, Y3, Y1
-	VADDPD Y1, Y2, Y1
+	VMULPD Y5, Y2, Y2
+	VBROADCASTSD lanes<>+5256(SB), Y5
+	VSUBPD Y2, Y5, Y2
+	VMULPD Y2, Y1, Y1
+	VADDPD Y1, Y3, Y1
+	VADDPD Y1, Y4, Y1
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y11, Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -9616,89 +9757,94 @@ TEXT ·trigammaFloat64AVX512(SB), 0, $0-64
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
-	VBROADCASTSD lanes<>+5040(SB), Z31
-	VBROADCASTSD lanes<>+800(SB), Z30
-	VBROADCASTSD lanes<>+1824(SB), Z29
-	VBROADCASTSD lanes<>+5072(SB), Z28
-	VBROADCASTSD lanes<>+544(SB), Z27
-	VBROADCASTSD lanes<>+608(SB), Z26
-	VBROADCASTSD lanes<>+640(SB), Z25
-	VBROADCASTSD lanes<>+672(SB), Z24
-	VBROADCASTSD lanes<>+704(SB), Z23
-	VBROADCASTSD lanes<>+736(SB), Z22
-	VBROADCASTSD lanes<>+768(SB), Z21
-	VBROADCASTSD lanes<>+5152(SB), Z20
-	VBROADCASTSD lanes<>+5088(SB), Z19
-	VBROADCASTSD lanes<>+5136(SB), Z18
-	VBROADCASTSD lanes<>+5080(SB), Z17
-	VBROADCASTSD lanes<>+5096(SB), Z16
+	VBROADCASTSD lanes<>+544(SB), Z31
+	VBROADCASTSD lanes<>+704(SB), Z30
+	VBROADCASTSD lanes<>+864(SB), Z29
+	VBROADCASTSD lanes<>+1984(SB), Z28
+	VBROADCASTSD lanes<>+5200(SB), Z27
+	VBROADCASTSD lanes<>+672(SB), Z26
+	VBROADCASTSD lanes<>+5232(SB), Z25
+	VBROADCASTSD lanes<>+832(SB), Z24
+	VBROADCASTSD lanes<>+768(SB), Z23
+	VBROADCASTSD lanes<>+800(SB), Z22
+	VBROADCASTSD lanes<>+736(SB), Z21
+	VBROADCASTSD lanes<>+5248(SB), Z20
+	VBROADCASTSD lanes<>+5296(SB), Z19
+	VBROADCASTSD lanes<>+5240(SB), Z18
+	VBROADCASTSD lanes<>+5256(SB), Z17
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
 	JGT tail
 	PCALIGN $32
 single:
-	VMOVUPS (SI)(CX*8), Z0
-	VCMPPD $17, Z30, Z0, K5
-	VRNDSCALEPD $8, Z0, Z1
-	VSUBPD Z1, Z0, Z1
-	VMULPD Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPS (SI)(CX*8), Z16
+	VCMPPD $17, Z29, Z16, K5
+	VRNDSCALEPD $8, Z16, Z0
+	VSUBPD Z0, Z16, Z0
+	VMULPD Z0, Z28, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
-	VDIVPD Z0, Z29, Z0
+	VDIVPD Z0, Z28, Z0
 	VMULPD Z0, Z0, Z0
-	VMOVUPS (SI)(CX*8), Z1
-	VSUBPD Z1, Z31, K5, Z1
-	VMULPD Z1, Z1, Z2
-	VDIVPD Z2, Z31, Z2
-	VADDPD Z31, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z27, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z26, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z25, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z24, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z23, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z22, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z21, Z1, Z1
-	VDIVPD Z1, Z30, Z3
-	VADDPD Z3, Z31, Z3
-	VMULPD Z1, Z1, Z4
-	VDIVPD Z4, Z20, Z5
+	VSUBPD Z16, Z27, K5, Z16
+	VCMPPD $17, Z24, Z16, K1
+	VMULPD Z16, Z31, Z1
+	VADDPD Z30, Z1, Z1
+	VMULPD Z1, Z1, Z1
+	VADDPD Z30, Z16, Z2
+	VMULPD Z2, Z16, Z2
+	VMULPD Z2, Z31, Z3
+	VSUBPD Z3, Z1, Z3
+	VADDPD Z26, Z2, Z4
+	VMULPD Z4, Z3, Z3
+	VMULPD Z4, Z3, Z3
+	VMULPD Z4, Z31, Z5
+	VSUBPD Z5, Z1, Z5
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z5, Z5
+	VADDPD Z5, Z3, Z3
+	VMULPD Z2, Z2, Z5
+	VMULPD Z4, Z5, Z5
+	VMULPD Z4, Z5, Z4
+	VDIVPD Z4, Z3, Z3
+	VADDPD Z23, Z2, Z4
+	VMULPD Z4, Z31, Z5
+	VSUBPD Z5, Z1, Z5
+	VADDPD Z22, Z2, Z2
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z31, Z6
+	VSUBPD Z6, Z1, Z1
+	VMULPD Z4, Z1, Z1
+	VMULPD Z4, Z1, Z1
+	VADDPD Z1, Z5, Z1
+	VMULPD Z4, Z4, Z4
+	VMULPD Z2, Z4, Z4
+	VMULPD Z2, Z4, Z2
+	VDIVPD Z2, Z1, Z1
+	VADDPD.Z Z1, Z3, K1, Z1
+	VADDPD Z21, Z16, K1, Z16
+	VDIVPD Z16, Z27, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD Z3, Z29, Z4
+	VADDPD Z4, Z2, Z4
+	VMULPD Z3, Z2, Z2
+	VMULPD Z30, Z3, Z5
+	VDIVPD Z26, Z5, Z5
+	VSUBPD Z5, Z20, Z5
+	VMULPD Z5, Z3, Z5
 	VSUBPD Z5, Z19, Z5
-	VDIVPD Z4, Z5, Z5
+	VMULPD Z5, Z3, Z5
+	VSUBPD Z5, Z25, Z5
+	VMULPD Z5, Z3, Z5
 	VSUBPD Z5, Z18, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z28, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z17, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z28, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z16, Z5
-	VDIVPD Z4, Z5, Z4
-	VADDPD Z4, Z3, Z3
-	VDIVPD Z1, Z3, Z1
-	VADDPD Z1, Z2, Z1
+	VMULPD Z5, Z3, Z5
+	VSUBPD Z5, Z25, Z5
+	VMULPD Z5, Z3, Z3
+	VSUBPD Z3, Z17, Z3
+	VMULPD Z3, Z2, Z2
+	VADDPD Z2, Z4, Z2
+	VADDPD Z2, Z1, Z1
 	VSUBPD Z1, Z0, K5, Z1
 	VMOVUPS Z1, (DX)(CX*8)
 	ADDQ $8, CX
@@ -9711,82 +9857,85 @@ tail:
 	MOVQ $255, R12
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
-	VMOVUPD.Z (SI)(CX*8), K7, Z0
-	VCMPPD $17, Z30, Z0, K5
-	VRNDSCALEPD $8, Z0, Z1
-	VSUBPD Z1, Z0, Z1
-	VMULPD Z1, Z29, Z1
-	VMOVAPS Z1, Z0
+	VMOVUPD.Z (SI)(CX*8), K7, Z16
+	VCMPPD $17, Z29, Z16, K5
+	VRNDSCALEPD $8, Z16, Z0
+	VSUBPD Z0, Z16, Z0
+	VMULPD Z0, Z28, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
-	VDIVPD Z0, Z29, Z0
+	VDIVPD Z0, Z28, Z0
 	VMULPD Z0, Z0, Z0
-	VMOVUPD.Z (SI)(CX*8), K7, Z1
-	VSUBPD Z1, Z31, K5, Z1
-	VMULPD Z1, Z1, Z2
-	VDIVPD Z2, Z31, Z2
-	VADDPD Z31, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z27, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z26, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z25, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z24, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z23, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z22, Z1, Z3
-	VMULPD Z3, Z3, Z3
-	VDIVPD Z3, Z31, Z3
-	VADDPD Z3, Z2, Z2
-	VADDPD Z21, Z1, Z1
-	VDIVPD Z1, Z30, Z3
-	VADDPD Z3, Z31, Z3
-	VMULPD Z1, Z1, Z4
-	VDIVPD Z4, Z20, Z5
+	VSUBPD Z16, Z27, K5, Z16
+	VCMPPD $17, Z24, Z16, K1
+	VMULPD Z16, Z31, Z1
+	VADDPD Z30, Z1, Z1
+	VMULPD Z1, Z1, Z1
+	VADDPD Z30, Z16, Z2
+	VMULPD Z2, Z16, Z2
+	VMULPD Z2, Z31, Z3
+	VSUBPD Z3, Z1, Z3
+	VADDPD Z26, Z2, Z4
+	VMULPD Z4, Z3, Z3
+	VMULPD Z4, Z3, Z3
+	VMULPD Z4, Z31, Z5
+	VSUBPD Z5, Z1, Z5
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z5, Z5
+	VADDPD Z5, Z3, Z3
+	VMULPD Z2, Z2, Z5
+	VMULPD Z4, Z5, Z5
+	VMULPD Z4, Z5, Z4
+	VDIVPD Z4, Z3, Z3
+	VADDPD Z23, Z2, Z4
+	VMULPD Z4, Z31, Z5
+	VSUBPD Z5, Z1, Z5
+	VADDPD Z22, Z2, Z2
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z5, Z5
+	VMULPD Z2, Z31, Z6
+	VSUBPD Z6, Z1, Z1
+	VMULPD Z4, Z1, Z1
+	VMULPD Z4, Z1, Z1
+	VADDPD Z1, Z5, Z1
+	VMULPD Z4, Z4, Z4
+	VMULPD Z2, Z4, Z4
+	VMULPD Z2, Z4, Z2
+	VDIVPD Z2, Z1, Z1
+	VADDPD.Z Z1, Z3, K1, Z1
+	VADDPD Z21, Z16, K1, Z16
+	VDIVPD Z16, Z27, Z2
+	VMULPD Z2, Z2, Z3
+	VMULPD Z3, Z29, Z4
+	VADDPD Z4, Z2, Z4
+	VMULPD Z3, Z2, Z2
+	VMULPD Z30, Z3, Z5
+	VDIVPD Z26, Z5, Z5
+	VSUBPD Z5, Z20, Z5
+	VMULPD Z5, Z3, Z5
 	VSUBPD Z5, Z19, Z5
-	VDIVPD Z4, Z5, Z5
+	VMULPD Z5, Z3, Z5
+	VSUBPD Z5, Z25, Z5
+	VMULPD Z5, Z3, Z5
 	VSUBPD Z5, Z18, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z28, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z17, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z28, Z5
-	VDIVPD Z4, Z5, Z5
-	VSUBPD Z5, Z16, Z5
-	VDIVPD Z4, Z5, Z4
-	VADDPD Z4, Z3, Z3
-	VDIVPD Z1, Z3, Z1
-	VADDPD Z1, Z2, Z1
+	VMULPD Z5, Z3, Z5
+	VSUBPD Z5, Z25, Z5
+	VMULPD Z5, Z3, Z3
+	VSUBPD Z3, Z17, Z3
+	VMULPD Z3, Z2, Z2
+	VADDPD Z2, Z4, Z2
+	VADDPD Z2, Z1, Z1
 	VSUBPD Z1, Z0, K5, Z1
 	VMOVUPD Z1, K7, (DX)(CX*8)
 done:
 	VZEROUPPER
 	RET
 
-TEXT ·trigammaGradXFloat32PastAVX2(SB), 0, $64-64
+TEXT ·trigammaGradXFloat32PastAVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+580(SB), Y15
-	VBROADCASTSS lanes<>+548(SB), Y14
-	VBROADCASTSS lanes<>+64(SB), Y13
 	XORQ CX, CX
 	PCALIGN $32
 line:
@@ -9795,341 +9944,357 @@ line:
 	PREFETCHT1 2048(DI)(CX*4)
 	PREFETCHT0 256(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, (DX)(CX*4)
 	VMOVUPS 32(DI)(CX*4), Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMULPS 32(SI)(CX*4), Y0, Y0
@@ -10139,341 +10304,357 @@ line:
 	PREFETCHT1 2112(DI)(CX*4)
 	PREFETCHT0 320(DI)(CX*4)
 	VMOVUPS 64(DI)(CX*4), Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMULPS 64(SI)(CX*4), Y0, Y0
 	VMOVNTPS Y0, 64(DX)(CX*4)
 	VMOVUPS 96(DI)(CX*4), Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMULPS 96(SI)(CX*4), Y0, Y0
@@ -10485,15 +10666,12 @@ line:
 	VZEROUPPER
 	RET
 
-TEXT ·trigammaGradXFloat32AVX2(SB), 0, $64-64
+TEXT ·trigammaGradXFloat32AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+580(SB), Y15
-	VBROADCASTSS lanes<>+548(SB), Y14
-	VBROADCASTSS lanes<>+64(SB), Y13
 	XORQ CX, CX
 	SUBQ $8, AX
 	CMPQ CX, AX
@@ -10501,171 +10679,179 @@ TEXT ·trigammaGradXFloat32AVX2(SB), 0, $64-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMULPS (SI)(CX*4), Y0, Y0
@@ -10681,171 +10867,179 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*4), Y10
 	VMASKMOVPS (DI)(CX*4), Y10, Y10
-	VCMPPS $17, lanes<>+864(SB), Y10, Y11
+	VCMPPS $17, lanes<>+928(SB), Y10, Y11
 	VROUNDPS $8, Y10, Y0
 	VSUBPS Y0, Y10, Y0
-	VMULPS lanes<>+4416(SB), Y0, Y12
+	VMULPS lanes<>+4576(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF32AVX2(SB)
-	VBROADCASTSS lanes<>+4416(SB), Y1
-	VDIVPS Y0, Y1, Y2
-	VXORPS Y15, Y2, Y3
-	VDIVPS Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSS lanes<>+4576(SB), Y13
+	VDIVPS Y0, Y13, Y14
+	VXORPS lanes<>+1056(SB), Y14, Y1
+	VDIVPS Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF32AVX2(SB)
-	VMULPS lanes<>+4416(SB), Y0, Y0
-	VMULPS 0(SP), Y0, Y0
-	VMULPS 32(SP), Y0, Y0
+	VMULPS Y13, Y0, Y0
+	VMULPS Y0, Y15, Y0
 	VMULPS Y0, Y14, Y0
-	VSUBPS Y10, Y13, Y1
-	VBLENDVPS Y11, Y1, Y10, Y1
-	VMULPS Y1, Y1, Y2
-	VDIVPS Y2, Y13, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y2, Y3, Y2
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y2, Y2
-	VADDPS Y13, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS Y14, Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1120(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1216(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1280(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1312(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+1344(SB), Y1, Y3
-	VMULPS Y3, Y3, Y4
-	VDIVPS Y4, Y13, Y5
-	VDIVPS Y4, Y5, Y4
-	VXORPS Y15, Y3, Y5
-	VBLENDVPS Y11, Y5, Y3, Y3
-	VMULPS Y3, Y14, Y3
-	VMULPS Y3, Y4, Y3
-	VSUBPS Y3, Y2, Y2
-	VADDPS lanes<>+928(SB), Y1, Y1
-	VBROADCASTSS lanes<>+864(SB), Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y4
-	VDIVPS Y1, Y4, Y4
-	VXORPS Y15, Y4, Y5
-	VBLENDVPS Y11, Y5, Y4, Y4
-	VMULPS Y1, Y1, Y5
-	VBROADCASTSS lanes<>+5284(SB), Y6
-	VDIVPS Y5, Y6, Y6
-	VXORPS Y15, Y6, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y1, Y8
-	VBLENDVPS Y11, Y8, Y1, Y8
-	VMULPS Y8, Y14, Y8
-	VMULPS Y8, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5248(SB), Y9
+	VMULPS lanes<>+960(SB), Y0, Y0
+	VBROADCASTSS lanes<>+64(SB), Y1
+	VSUBPS Y10, Y1, Y2
+	VBLENDVPS Y11, Y2, Y10, Y2
+	VCMPPS $17, lanes<>+1376(SB), Y2, Y3
+	VADDPS lanes<>+1504(SB), Y2, Y4
+	VMULPS Y4, Y2, Y5
+	VADDPS lanes<>+1472(SB), Y5, Y6
+	VMULPS lanes<>+960(SB), Y2, Y7
+	VADDPS lanes<>+1504(SB), Y7, Y7
+	VMULPS lanes<>+1120(SB), Y7, Y8
+	VMULPS lanes<>+960(SB), Y7, Y9
+	VBLENDVPS Y11, Y8, Y9, Y8
+	VMULPS lanes<>+960(SB), Y8, Y8
+	VXORPS lanes<>+1056(SB), Y4, Y9
+	VBLENDVPS Y11, Y9, Y4, Y4
+	VXORPS lanes<>+1056(SB), Y2, Y9
+	VBLENDVPS Y11, Y9, Y2, Y9
+	VADDPS Y9, Y4, Y4
+	VMULPS lanes<>+960(SB), Y4, Y9
+	VSUBPS Y9, Y8, Y8
+	VMULPS Y8, Y6, Y9
+	VMULPS Y7, Y7, Y7
+	VMULPS lanes<>+960(SB), Y5, Y10
+	VSUBPS Y10, Y7, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y9, Y6, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y4, Y10, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y8, Y5, Y12
+	VMULPS lanes<>+960(SB), Y6, Y13
+	VSUBPS Y13, Y7, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VMULPS Y12, Y5, Y12
+	VMULPS Y5, Y13, Y13
+	VMULPS Y4, Y13, Y14
+	VADDPS Y14, Y12, Y12
+	VADDPS Y12, Y9, Y9
+	VMULPS Y5, Y5, Y12
+	VMULPS Y6, Y12, Y14
+	VMULPS Y6, Y14, Y15
+	VDIVPS Y15, Y9, Y9
+	VMULPS Y6, Y10, Y10
+	VMULPS Y5, Y13, Y13
+	VADDPS Y13, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VDIVPS Y15, Y10, Y10
+	VMULPS Y4, Y5, Y13
+	VMULPS lanes<>+960(SB), Y13, Y13
+	VMULPS Y13, Y6, Y13
+	VMULPS Y4, Y12, Y12
+	VADDPS Y12, Y13, Y12
+	VMULPS Y12, Y6, Y6
+	VMULPS Y4, Y14, Y12
+	VADDPS Y12, Y6, Y6
+	VMULPS Y6, Y10, Y6
 	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5344(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5296(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5264(SB), Y10
-	VSUBPS Y6, Y10, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y10
-	VMULPS Y8, Y10, Y10
-	VSUBPS Y10, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y9
-	VMULPS Y8, Y9, Y9
-	VSUBPS Y9, Y7, Y7
-	VDIVPS Y5, Y7, Y7
-	VXORPS Y15, Y7, Y7
-	VBROADCASTSS lanes<>+5316(SB), Y9
-	VSUBPS Y6, Y9, Y6
-	VDIVPS Y5, Y6, Y6
-	VDIVPS Y5, Y6, Y5
-	VMULPS Y8, Y5, Y5
-	VSUBPS Y5, Y7, Y5
-	VADDPS Y5, Y4, Y4
-	VDIVPS Y1, Y4, Y4
-	VADDPS Y3, Y13, Y3
-	VADDPS Y6, Y3, Y3
-	VDIVPS Y1, Y3, Y3
-	VXORPS Y15, Y3, Y3
-	VDIVPS Y1, Y3, Y1
-	VXORPS Y15, Y1, Y3
-	VBLENDVPS Y11, Y3, Y1, Y1
+	VADDPS lanes<>+1280(SB), Y5, Y9
+	VMULPS Y8, Y9, Y10
+	VADDPS lanes<>+1184(SB), Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y12
+	VSUBPS Y12, Y7, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y10, Y9, Y10
+	VMULPS Y9, Y12, Y12
+	VMULPS Y4, Y12, Y13
+	VADDPS Y13, Y10, Y10
+	VMULPS Y8, Y5, Y8
+	VMULPS lanes<>+960(SB), Y9, Y13
+	VSUBPS Y13, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VMULPS Y8, Y5, Y8
+	VMULPS Y5, Y7, Y7
+	VMULPS Y4, Y7, Y13
+	VADDPS Y13, Y8, Y8
+	VADDPS Y8, Y10, Y8
+	VMULPS Y5, Y5, Y10
+	VMULPS Y9, Y10, Y13
+	VMULPS Y9, Y13, Y14
+	VDIVPS Y14, Y8, Y8
+	VMULPS Y9, Y12, Y12
+	VMULPS Y5, Y7, Y7
+	VADDPS Y7, Y12, Y7
+	VDIVPS Y14, Y7, Y7
+	VDIVPS Y14, Y7, Y7
+	VMULPS Y4, Y5, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y10, Y10
+	VADDPS Y10, Y5, Y5
+	VMULPS Y5, Y9, Y5
+	VMULPS Y4, Y13, Y4
+	VADDPS Y4, Y5, Y4
+	VMULPS Y4, Y7, Y4
+	VSUBPS Y4, Y8, Y4
+	VADDPS Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPS lanes<>+992(SB), Y2, Y5
+	VBLENDVPS Y3, Y5, Y2, Y2
+	VDIVPS Y2, Y1, Y1
+	VXORPS lanes<>+1056(SB), Y1, Y3
+	VDIVPS Y2, Y3, Y3
+	VXORPS lanes<>+1056(SB), Y3, Y5
+	VBLENDVPS Y11, Y5, Y3, Y3
+	VDIVPS Y2, Y3, Y5
+	VMULPS lanes<>+960(SB), Y5, Y5
+	VMULPS lanes<>+928(SB), Y5, Y6
+	VADDPS Y6, Y3, Y6
+	VMULPS Y1, Y1, Y7
+	VMULPS lanes<>+1504(SB), Y7, Y8
+	VDIVPS lanes<>+1472(SB), Y8, Y8
+	VBROADCASTSS lanes<>+5404(SB), Y9
+	VSUBPS Y8, Y9, Y8
+	VMULPS Y8, Y7, Y9
+	VBROADCASTSS lanes<>+5496(SB), Y10
+	VSUBPS Y9, Y10, Y9
+	VMULPS Y9, Y7, Y10
+	VBROADCASTSS lanes<>+5448(SB), Y12
+	VSUBPS Y10, Y12, Y10
+	VMULPS Y10, Y7, Y13
+	VBROADCASTSS lanes<>+5420(SB), Y14
+	VSUBPS Y13, Y14, Y13
+	VMULPS Y13, Y7, Y14
+	VSUBPS Y14, Y12, Y12
+	VMULPS Y12, Y7, Y14
+	VBROADCASTSS lanes<>+5468(SB), Y15
+	VSUBPS Y14, Y15, Y14
+	VMULPS Y3, Y7, Y3
+	VDIVPS Y2, Y5, Y2
+	VADDPS Y2, Y3, Y2
+	VMULPS Y2, Y14, Y2
+	VMULPS Y7, Y1, Y1
+	VMULPS Y5, Y12, Y3
+	VMULPS Y5, Y13, Y12
+	VMULPS Y5, Y10, Y10
+	VMULPS Y5, Y9, Y9
+	VMULPS Y5, Y8, Y8
+	VMULPS lanes<>+1504(SB), Y5, Y5
+	VDIVPS lanes<>+1472(SB), Y5, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y8, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y9, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y10, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y12, Y5
+	VMULPS Y5, Y7, Y5
+	VSUBPS Y5, Y3, Y3
+	VMULPS Y3, Y1, Y1
+	VSUBPS Y1, Y2, Y1
+	VADDPS Y1, Y6, Y1
 	VADDPS Y1, Y4, Y1
-	VADDPS Y1, Y2, Y1
 	VSUBPS Y1, Y0, Y0
 	VBLENDVPS Y11, Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*4), Y1
@@ -10864,18 +11058,18 @@ TEXT ·trigammaGradXFloat32PastAVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+580(SB), Z31
-	VBROADCASTSS lanes<>+548(SB), Z30
-	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+4416(SB), Z28
-	VBROADCASTSS lanes<>+864(SB), Z27
-	VBROADCASTSS lanes<>+5296(SB), Z26
-	VBROADCASTSS lanes<>+1120(SB), Z25
-	VBROADCASTSS lanes<>+1216(SB), Z24
-	VBROADCASTSS lanes<>+1280(SB), Z23
-	VBROADCASTSS lanes<>+1312(SB), Z22
-	VBROADCASTSS lanes<>+1344(SB), Z21
-	VBROADCASTSS lanes<>+928(SB), Z20
+	VBROADCASTSS lanes<>+548(SB), Z31
+	VBROADCASTSS lanes<>+580(SB), Z30
+	VBROADCASTSS lanes<>+1504(SB), Z29
+	VBROADCASTSS lanes<>+4576(SB), Z28
+	VBROADCASTSS lanes<>+1472(SB), Z27
+	VBROADCASTSS lanes<>+928(SB), Z26
+	VBROADCASTSS lanes<>+64(SB), Z25
+	VBROADCASTSS lanes<>+5448(SB), Z24
+	VBROADCASTSS lanes<>+1376(SB), Z23
+	VBROADCASTSS lanes<>+612(SB), Z22
+	VBROADCASTSS lanes<>+1280(SB), Z21
+	VBROADCASTSS lanes<>+1184(SB), Z20
 	XORQ CX, CX
 group:
 	LEAQ 768(CX), R9
@@ -10888,164 +11082,171 @@ line:
 	PREFETCHT1 1024(DI)(R10*1)
 	PREFETCHT0 192(DI)(CX*4)
 	VMOVUPS (DI)(CX*4), Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMULPS (SI)(CX*4), Z1, Z0
@@ -11055,164 +11256,171 @@ line:
 	PREFETCHT1 5120(DI)(R10*1)
 	PREFETCHT0 4288(DI)(CX*4)
 	VMOVUPS 4096(DI)(CX*4), Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMULPS 4096(SI)(CX*4), Z1, Z0
@@ -11222,164 +11430,171 @@ line:
 	PREFETCHT1 9216(DI)(R10*1)
 	PREFETCHT0 8384(DI)(CX*4)
 	VMOVUPS 8192(DI)(CX*4), Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMULPS 8192(SI)(CX*4), Z1, Z0
@@ -11389,164 +11604,171 @@ line:
 	PREFETCHT1 13312(DI)(R10*1)
 	PREFETCHT0 12480(DI)(CX*4)
 	VMOVUPS 12288(DI)(CX*4), Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMULPS 12288(SI)(CX*4), Z1, Z0
@@ -11573,18 +11795,18 @@ TEXT ·trigammaGradXFloat32AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSS lanes<>+580(SB), Z31
-	VBROADCASTSS lanes<>+548(SB), Z30
-	VBROADCASTSS lanes<>+64(SB), Z29
-	VBROADCASTSS lanes<>+4416(SB), Z28
-	VBROADCASTSS lanes<>+864(SB), Z27
-	VBROADCASTSS lanes<>+5296(SB), Z26
-	VBROADCASTSS lanes<>+1120(SB), Z25
-	VBROADCASTSS lanes<>+1216(SB), Z24
-	VBROADCASTSS lanes<>+1280(SB), Z23
-	VBROADCASTSS lanes<>+1312(SB), Z22
-	VBROADCASTSS lanes<>+1344(SB), Z21
-	VBROADCASTSS lanes<>+928(SB), Z20
+	VBROADCASTSS lanes<>+548(SB), Z31
+	VBROADCASTSS lanes<>+580(SB), Z30
+	VBROADCASTSS lanes<>+1504(SB), Z29
+	VBROADCASTSS lanes<>+4576(SB), Z28
+	VBROADCASTSS lanes<>+1472(SB), Z27
+	VBROADCASTSS lanes<>+928(SB), Z26
+	VBROADCASTSS lanes<>+64(SB), Z25
+	VBROADCASTSS lanes<>+5448(SB), Z24
+	VBROADCASTSS lanes<>+1376(SB), Z23
+	VBROADCASTSS lanes<>+612(SB), Z22
+	VBROADCASTSS lanes<>+1280(SB), Z21
+	VBROADCASTSS lanes<>+1184(SB), Z20
 	XORQ CX, CX
 	SUBQ $16, AX
 	CMPQ CX, AX
@@ -11592,164 +11814,171 @@ TEXT ·trigammaGradXFloat32AVX512(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*4), Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMULPS (SI)(CX*4), Z1, Z0
@@ -11765,164 +11994,171 @@ tail:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPS.Z (DI)(CX*4), K7, Z16
-	VCMPPS $17, Z27, Z16, K5
+	VCMPPS $17, Z26, Z16, K5
 	VRNDSCALEPS $8, Z16, Z0
 	VSUBPS Z0, Z16, Z0
 	VMULPS Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF32AVX512(SB)
 	VDIVPS Z0, Z28, Z18
-	VXORPS Z31, Z18, Z1
+	VXORPS Z30, Z18, Z1
 	VDIVPS Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF32AVX512(SB)
 	VMULPS Z28, Z0, Z0
 	VMULPS Z0, Z19, Z0
 	VMULPS Z0, Z18, Z0
-	VMULPS Z0, Z30, Z0
-	VSUBPS Z16, Z29, K5, Z16
-	VMULPS Z16, Z16, Z1
-	VDIVPS Z1, Z29, Z2
-	VXORPS Z31, Z2, Z2
-	VDIVPS Z1, Z2, Z1
-	VXORPS Z31, Z16, Z2
-	VBLENDMPS Z2, Z16, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z1, Z1
-	VADDPS Z29, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z30, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z25, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z24, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z23, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z22, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z21, Z16, Z2
-	VMULPS Z2, Z2, Z3
-	VDIVPS Z3, Z29, Z4
-	VDIVPS Z3, Z4, Z3
-	VXORPS Z31, Z2, Z4
-	VBLENDMPS Z4, Z2, K5, Z2
-	VMULPS Z2, Z30, Z2
-	VMULPS Z2, Z3, Z2
-	VSUBPS Z2, Z1, Z1
-	VADDPS Z20, Z16, Z2
-	VDIVPS Z2, Z27, Z3
-	VXORPS Z31, Z3, Z4
-	VDIVPS Z2, Z4, Z4
-	VXORPS Z31, Z4, Z5
-	VBLENDMPS Z5, Z4, K5, Z4
-	VMULPS Z2, Z2, Z5
-	VBROADCASTSS lanes<>+5284(SB), Z6
-	VDIVPS Z5, Z6, Z6
-	VXORPS Z31, Z6, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z2, Z8
-	VBLENDMPS Z8, Z2, K5, Z8
-	VMULPS Z8, Z30, Z8
-	VMULPS Z8, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5248(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5344(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5264(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VSUBPS Z6, Z26, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z9
-	VMULPS Z8, Z9, Z9
-	VSUBPS Z9, Z7, Z7
-	VDIVPS Z5, Z7, Z7
-	VXORPS Z31, Z7, Z7
-	VBROADCASTSS lanes<>+5316(SB), Z9
-	VSUBPS Z6, Z9, Z6
-	VDIVPS Z5, Z6, Z6
-	VDIVPS Z5, Z6, Z5
-	VMULPS Z8, Z5, Z5
-	VSUBPS Z5, Z7, Z5
-	VADDPS Z5, Z4, Z4
-	VDIVPS Z2, Z4, Z4
-	VADDPS Z3, Z29, Z3
-	VADDPS Z6, Z3, Z3
-	VDIVPS Z2, Z3, Z3
-	VXORPS Z31, Z3, Z3
-	VDIVPS Z2, Z3, Z2
-	VXORPS Z31, Z2, Z3
-	VBLENDMPS Z3, Z2, K5, Z2
-	VADDPS Z2, Z4, Z2
+	VMULPS Z0, Z31, Z0
+	VSUBPS Z16, Z25, K5, Z16
+	VCMPPS $17, Z23, Z16, K1
+	VADDPS Z29, Z16, Z1
+	VMULPS Z1, Z16, Z2
+	VADDPS Z27, Z2, Z3
+	VMULPS Z16, Z31, Z4
+	VADDPS Z29, Z4, Z4
+	VMULPS Z4, Z31, Z5
+	VMULPS Z4, Z22, K5, Z5
+	VMULPS Z5, Z31, Z5
+	VXORPS Z30, Z1, Z6
+	VBLENDMPS Z6, Z1, K5, Z1
+	VXORPS Z30, Z16, Z6
+	VBLENDMPS Z6, Z16, K5, Z6
+	VADDPS Z6, Z1, Z1
+	VMULPS Z1, Z31, Z6
+	VSUBPS Z6, Z5, Z5
+	VMULPS Z5, Z3, Z6
+	VMULPS Z4, Z4, Z4
+	VMULPS Z2, Z31, Z7
+	VSUBPS Z7, Z4, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z6, Z3, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z1, Z7, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z5, Z2, Z8
+	VMULPS Z3, Z31, Z9
+	VSUBPS Z9, Z4, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VMULPS Z8, Z2, Z8
+	VMULPS Z2, Z9, Z9
+	VMULPS Z1, Z9, Z10
+	VADDPS Z10, Z8, Z8
+	VADDPS Z8, Z6, Z6
+	VMULPS Z2, Z2, Z8
+	VMULPS Z3, Z8, Z10
+	VMULPS Z3, Z10, Z11
+	VDIVPS Z11, Z6, Z6
+	VMULPS Z3, Z7, Z7
+	VMULPS Z2, Z9, Z9
+	VADDPS Z9, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VDIVPS Z11, Z7, Z7
+	VMULPS Z1, Z2, Z9
+	VMULPS Z9, Z31, Z9
+	VMULPS Z9, Z3, Z9
+	VMULPS Z1, Z8, Z8
+	VADDPS Z8, Z9, Z8
+	VMULPS Z8, Z3, Z3
+	VMULPS Z1, Z10, Z8
+	VADDPS Z8, Z3, Z3
+	VMULPS Z3, Z7, Z3
+	VSUBPS Z3, Z6, Z3
+	VADDPS Z21, Z2, Z6
+	VMULPS Z5, Z6, Z7
+	VADDPS Z20, Z2, Z2
+	VMULPS Z2, Z31, Z8
+	VSUBPS Z8, Z4, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z7, Z6, Z7
+	VMULPS Z6, Z8, Z8
+	VMULPS Z1, Z8, Z9
+	VADDPS Z9, Z7, Z7
+	VMULPS Z5, Z2, Z5
+	VMULPS Z6, Z31, Z9
+	VSUBPS Z9, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VMULPS Z5, Z2, Z5
+	VMULPS Z2, Z4, Z4
+	VMULPS Z1, Z4, Z9
+	VADDPS Z9, Z5, Z5
+	VADDPS Z5, Z7, Z5
+	VMULPS Z2, Z2, Z7
+	VMULPS Z6, Z7, Z9
+	VMULPS Z6, Z9, Z10
+	VDIVPS Z10, Z5, Z5
+	VMULPS Z6, Z8, Z8
+	VMULPS Z2, Z4, Z4
+	VADDPS Z4, Z8, Z4
+	VDIVPS Z10, Z4, Z4
+	VDIVPS Z10, Z4, Z4
+	VMULPS Z1, Z2, Z2
+	VMULPS Z2, Z31, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z7, Z7
+	VADDPS Z7, Z2, Z2
+	VMULPS Z2, Z6, Z2
+	VMULPS Z1, Z9, Z1
+	VADDPS Z1, Z2, Z1
+	VMULPS Z1, Z4, Z1
+	VSUBPS Z1, Z5, Z1
+	VADDPS.Z Z1, Z3, K1, Z1
+	VADDPS.BCST lanes<>+992(SB), Z16, K1, Z16
+	VDIVPS Z16, Z25, Z2
+	VXORPS Z30, Z2, Z3
+	VDIVPS Z16, Z3, Z3
+	VXORPS Z30, Z3, Z4
+	VBLENDMPS Z4, Z3, K5, Z3
+	VDIVPS Z16, Z3, Z4
+	VMULPS Z4, Z31, Z4
+	VMULPS Z4, Z26, Z5
+	VADDPS Z5, Z3, Z5
+	VMULPS Z2, Z2, Z6
+	VMULPS Z29, Z6, Z7
+	VDIVPS Z27, Z7, Z7
+	VBROADCASTSS lanes<>+5404(SB), Z8
+	VSUBPS Z7, Z8, Z7
+	VMULPS Z7, Z6, Z8
+	VBROADCASTSS lanes<>+5496(SB), Z9
+	VSUBPS Z8, Z9, Z8
+	VMULPS Z8, Z6, Z9
+	VSUBPS Z9, Z24, Z9
+	VMULPS Z9, Z6, Z10
+	VBROADCASTSS lanes<>+5420(SB), Z11
+	VSUBPS Z10, Z11, Z10
+	VMULPS Z10, Z6, Z11
+	VSUBPS Z11, Z24, Z11
+	VMULPS Z11, Z6, Z12
+	VBROADCASTSS lanes<>+5468(SB), Z13
+	VSUBPS Z12, Z13, Z12
+	VMULPS Z3, Z6, Z3
+	VDIVPS Z16, Z4, Z13
+	VADDPS Z13, Z3, Z3
+	VMULPS Z3, Z12, Z3
+	VMULPS Z6, Z2, Z2
+	VMULPS Z4, Z11, Z11
+	VMULPS Z4, Z10, Z10
+	VMULPS Z4, Z9, Z9
+	VMULPS Z4, Z8, Z8
+	VMULPS Z4, Z7, Z7
+	VMULPS Z4, Z29, Z4
+	VDIVPS Z27, Z4, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z7, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z8, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z9, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z10, Z4
+	VMULPS Z4, Z6, Z4
+	VSUBPS Z4, Z11, Z4
+	VMULPS Z4, Z2, Z2
+	VSUBPS Z2, Z3, Z2
+	VADDPS Z2, Z5, Z2
 	VADDPS Z2, Z1, Z1
 	VSUBPS Z1, Z0, K5, Z1
 	VMOVUPS.Z (SI)(CX*4), K7, Z0
@@ -11932,15 +12168,12 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·trigammaGradXFloat64AVX2(SB), 0, $64-64
+TEXT ·trigammaGradXFloat64AVX2(SB), 0, $0-64
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+576(SB), Y15
-	VBROADCASTSD lanes<>+544(SB), Y14
-	VBROADCASTSD lanes<>+5040(SB), Y13
 	XORQ CX, CX
 	SUBQ $4, AX
 	CMPQ CX, AX
@@ -11948,171 +12181,179 @@ TEXT ·trigammaGradXFloat64AVX2(SB), 0, $64-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Y10
-	VCMPPD $17, lanes<>+800(SB), Y10, Y11
+	VCMPPD $17, lanes<>+864(SB), Y10, Y11
 	VROUNDPD $8, Y10, Y0
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1824(SB), Y0, Y12
+	VMULPD lanes<>+1984(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VBROADCASTSD lanes<>+1824(SB), Y1
-	VDIVPD Y0, Y1, Y2
-	VXORPD Y15, Y2, Y3
-	VDIVPD Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSD lanes<>+1984(SB), Y13
+	VDIVPD Y0, Y13, Y14
+	VXORPD lanes<>+576(SB), Y14, Y1
+	VDIVPD Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1824(SB), Y0, Y0
-	VMULPD 0(SP), Y0, Y0
-	VMULPD 32(SP), Y0, Y0
+	VMULPD Y13, Y0, Y0
+	VMULPD Y0, Y15, Y0
 	VMULPD Y0, Y14, Y0
-	VSUBPD Y10, Y13, Y1
-	VBLENDVPD Y11, Y1, Y10, Y1
-	VMULPD Y1, Y1, Y2
-	VDIVPD Y2, Y13, Y3
-	VXORPD Y15, Y3, Y3
-	VDIVPD Y2, Y3, Y2
-	VXORPD Y15, Y1, Y3
-	VBLENDVPD Y11, Y3, Y1, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y2, Y2
-	VADDPD Y13, Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD Y14, Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+608(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+640(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+672(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+704(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+736(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+768(SB), Y1, Y1
-	VBROADCASTSD lanes<>+800(SB), Y3
-	VDIVPD Y1, Y3, Y3
-	VXORPD Y15, Y3, Y4
-	VDIVPD Y1, Y4, Y4
-	VXORPD Y15, Y4, Y5
-	VBLENDVPD Y11, Y5, Y4, Y4
-	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VDIVPD Y5, Y6, Y6
-	VXORPD Y15, Y6, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y1, Y8
-	VBLENDVPD Y11, Y8, Y1, Y8
-	VMULPD Y8, Y14, Y8
-	VMULPD Y8, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5088(SB), Y9
+	VMULPD lanes<>+544(SB), Y0, Y0
+	VBROADCASTSD lanes<>+5200(SB), Y1
+	VSUBPD Y10, Y1, Y2
+	VBLENDVPD Y11, Y2, Y10, Y2
+	VCMPPD $17, lanes<>+832(SB), Y2, Y3
+	VADDPD lanes<>+704(SB), Y2, Y4
+	VMULPD Y4, Y2, Y5
+	VADDPD lanes<>+672(SB), Y5, Y6
+	VMULPD lanes<>+544(SB), Y2, Y7
+	VADDPD lanes<>+704(SB), Y7, Y7
+	VMULPD lanes<>+608(SB), Y7, Y8
+	VMULPD lanes<>+544(SB), Y7, Y9
+	VBLENDVPD Y11, Y8, Y9, Y8
+	VMULPD lanes<>+544(SB), Y8, Y8
+	VXORPD lanes<>+576(SB), Y4, Y9
+	VBLENDVPD Y11, Y9, Y4, Y4
+	VXORPD lanes<>+576(SB), Y2, Y9
+	VBLENDVPD Y11, Y9, Y2, Y9
+	VADDPD Y9, Y4, Y4
+	VMULPD lanes<>+544(SB), Y4, Y9
+	VSUBPD Y9, Y8, Y8
+	VMULPD Y8, Y6, Y9
+	VMULPD Y7, Y7, Y7
+	VMULPD lanes<>+544(SB), Y5, Y10
+	VSUBPD Y10, Y7, Y10
+	VMULPD Y4, Y10, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y9, Y6, Y9
+	VMULPD Y6, Y10, Y10
+	VMULPD Y4, Y10, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y8, Y5, Y12
+	VMULPD lanes<>+544(SB), Y6, Y13
+	VSUBPD Y13, Y7, Y13
+	VMULPD Y4, Y13, Y14
+	VADDPD Y14, Y12, Y12
+	VMULPD Y12, Y5, Y12
+	VMULPD Y5, Y13, Y13
+	VMULPD Y4, Y13, Y14
+	VADDPD Y14, Y12, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y5, Y5, Y12
+	VMULPD Y6, Y12, Y14
+	VMULPD Y6, Y14, Y15
+	VDIVPD Y15, Y9, Y9
+	VMULPD Y6, Y10, Y10
+	VMULPD Y5, Y13, Y13
+	VADDPD Y13, Y10, Y10
+	VDIVPD Y15, Y10, Y10
+	VDIVPD Y15, Y10, Y10
+	VMULPD Y4, Y5, Y13
+	VMULPD lanes<>+544(SB), Y13, Y13
+	VMULPD Y13, Y6, Y13
+	VMULPD Y4, Y12, Y12
+	VADDPD Y12, Y13, Y12
+	VMULPD Y12, Y6, Y6
+	VMULPD Y4, Y14, Y12
+	VADDPD Y12, Y6, Y6
+	VMULPD Y6, Y10, Y6
 	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5136(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5072(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y10
-	VMULPD Y8, Y10, Y10
-	VSUBPD Y10, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5080(SB), Y10
-	VSUBPD Y6, Y10, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y10
-	VMULPD Y8, Y10, Y10
-	VSUBPD Y10, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5096(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y5
-	VMULPD Y8, Y5, Y5
-	VSUBPD Y5, Y7, Y5
-	VADDPD Y5, Y4, Y4
-	VDIVPD Y1, Y4, Y4
-	VADDPD Y3, Y13, Y3
-	VADDPD Y6, Y3, Y3
-	VDIVPD Y1, Y3, Y3
-	VXORPD Y15, Y3, Y3
-	VDIVPD Y1, Y3, Y1
-	VXORPD Y15, Y1, Y3
-	VBLENDVPD Y11, Y3, Y1, Y1
+	VADDPD lanes<>+800(SB), Y5, Y9
+	VMULPD Y8, Y9, Y10
+	VADDPD lanes<>+768(SB), Y5, Y5
+	VMULPD lanes<>+544(SB), Y5, Y12
+	VSUBPD Y12, Y7, Y12
+	VMULPD Y4, Y12, Y13
+	VADDPD Y13, Y10, Y10
+	VMULPD Y10, Y9, Y10
+	VMULPD Y9, Y12, Y12
+	VMULPD Y4, Y12, Y13
+	VADDPD Y13, Y10, Y10
+	VMULPD Y8, Y5, Y8
+	VMULPD lanes<>+544(SB), Y9, Y13
+	VSUBPD Y13, Y7, Y7
+	VMULPD Y4, Y7, Y13
+	VADDPD Y13, Y8, Y8
+	VMULPD Y8, Y5, Y8
+	VMULPD Y5, Y7, Y7
+	VMULPD Y4, Y7, Y13
+	VADDPD Y13, Y8, Y8
+	VADDPD Y8, Y10, Y8
+	VMULPD Y5, Y5, Y10
+	VMULPD Y9, Y10, Y13
+	VMULPD Y9, Y13, Y14
+	VDIVPD Y14, Y8, Y8
+	VMULPD Y9, Y12, Y12
+	VMULPD Y5, Y7, Y7
+	VADDPD Y7, Y12, Y7
+	VDIVPD Y14, Y7, Y7
+	VDIVPD Y14, Y7, Y7
+	VMULPD Y4, Y5, Y5
+	VMULPD lanes<>+544(SB), Y5, Y5
+	VMULPD Y5, Y9, Y5
+	VMULPD Y4, Y10, Y10
+	VADDPD Y10, Y5, Y5
+	VMULPD Y5, Y9, Y5
+	VMULPD Y4, Y13, Y4
+	VADDPD Y4, Y5, Y4
+	VMULPD Y4, Y7, Y4
+	VSUBPD Y4, Y8, Y4
+	VADDPD Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPD lanes<>+736(SB), Y2, Y5
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VDIVPD Y2, Y1, Y1
+	VXORPD lanes<>+576(SB), Y1, Y3
+	VDIVPD Y2, Y3, Y3
+	VXORPD lanes<>+576(SB), Y3, Y5
+	VBLENDVPD Y11, Y5, Y3, Y3
+	VDIVPD Y2, Y3, Y5
+	VMULPD lanes<>+544(SB), Y5, Y5
+	VMULPD lanes<>+864(SB), Y5, Y6
+	VADDPD Y6, Y3, Y6
+	VMULPD Y1, Y1, Y7
+	VMULPD lanes<>+704(SB), Y7, Y8
+	VDIVPD lanes<>+672(SB), Y8, Y8
+	VBROADCASTSD lanes<>+5248(SB), Y9
+	VSUBPD Y8, Y9, Y8
+	VMULPD Y8, Y7, Y9
+	VBROADCASTSD lanes<>+5296(SB), Y10
+	VSUBPD Y9, Y10, Y9
+	VMULPD Y9, Y7, Y10
+	VBROADCASTSD lanes<>+5232(SB), Y12
+	VSUBPD Y10, Y12, Y10
+	VMULPD Y10, Y7, Y13
+	VBROADCASTSD lanes<>+5240(SB), Y14
+	VSUBPD Y13, Y14, Y13
+	VMULPD Y13, Y7, Y14
+	VSUBPD Y14, Y12, Y12
+	VMULPD Y12, Y7, Y14
+	VBROADCASTSD lanes<>+5256(SB), Y15
+	VSUBPD Y14, Y15, Y14
+	VMULPD Y3, Y7, Y3
+	VDIVPD Y2, Y5, Y2
+	VADDPD Y2, Y3, Y2
+	VMULPD Y2, Y14, Y2
+	VMULPD Y7, Y1, Y1
+	VMULPD Y5, Y12, Y3
+	VMULPD Y5, Y13, Y12
+	VMULPD Y5, Y10, Y10
+	VMULPD Y5, Y9, Y9
+	VMULPD Y5, Y8, Y8
+	VMULPD lanes<>+704(SB), Y5, Y5
+	VDIVPD lanes<>+672(SB), Y5, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y8, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y9, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y10, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y12, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y3, Y3
+	VMULPD Y3, Y1, Y1
+	VSUBPD Y1, Y2, Y1
+	VADDPD Y1, Y6, Y1
 	VADDPD Y1, Y4, Y1
-	VADDPD Y1, Y2, Y1
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y11, Y0, Y1, Y0
 	VMULPD (SI)(CX*8), Y0, Y0
@@ -12128,171 +12369,179 @@ tail:
 	NEGQ AX
 	VMOVUPS 32(R11)(AX*8), Y10
 	VMASKMOVPD (DI)(CX*8), Y10, Y10
-	VCMPPD $17, lanes<>+800(SB), Y10, Y11
+	VCMPPD $17, lanes<>+864(SB), Y10, Y11
 	VROUNDPD $8, Y10, Y0
 	VSUBPD Y0, Y10, Y0
-	VMULPD lanes<>+1824(SB), Y0, Y12
+	VMULPD lanes<>+1984(SB), Y0, Y12
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·sinF64AVX2(SB)
-	VBROADCASTSD lanes<>+1824(SB), Y1
-	VDIVPD Y0, Y1, Y2
-	VXORPD Y15, Y2, Y3
-	VDIVPD Y0, Y3, Y0
-	VMOVUPS Y0, 0(SP)
-	VMOVUPS Y2, 32(SP)
+	VBROADCASTSD lanes<>+1984(SB), Y13
+	VDIVPD Y0, Y13, Y14
+	VXORPD lanes<>+576(SB), Y14, Y1
+	VDIVPD Y0, Y1, Y15
 	VMOVAPS Y12, Y0
 	CALL sinter∕vmath·cosF64AVX2(SB)
-	VMULPD lanes<>+1824(SB), Y0, Y0
-	VMULPD 0(SP), Y0, Y0
-	VMULPD 32(SP), Y0, Y0
+	VMULPD Y13, Y0, Y0
+	VMULPD Y0, Y15, Y0
 	VMULPD Y0, Y14, Y0
-	VSUBPD Y10, Y13, Y1
-	VBLENDVPD Y11, Y1, Y10, Y1
-	VMULPD Y1, Y1, Y2
-	VDIVPD Y2, Y13, Y3
-	VXORPD Y15, Y3, Y3
-	VDIVPD Y2, Y3, Y2
-	VXORPD Y15, Y1, Y3
-	VBLENDVPD Y11, Y3, Y1, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y2, Y2
-	VADDPD Y13, Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD Y14, Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+608(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+640(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+672(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+704(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+736(SB), Y1, Y3
-	VMULPD Y3, Y3, Y4
-	VDIVPD Y4, Y13, Y5
-	VDIVPD Y4, Y5, Y4
-	VXORPD Y15, Y3, Y5
-	VBLENDVPD Y11, Y5, Y3, Y3
-	VMULPD Y3, Y14, Y3
-	VMULPD Y3, Y4, Y3
-	VSUBPD Y3, Y2, Y2
-	VADDPD lanes<>+768(SB), Y1, Y1
-	VBROADCASTSD lanes<>+800(SB), Y3
-	VDIVPD Y1, Y3, Y3
-	VXORPD Y15, Y3, Y4
-	VDIVPD Y1, Y4, Y4
-	VXORPD Y15, Y4, Y5
-	VBLENDVPD Y11, Y5, Y4, Y4
-	VMULPD Y1, Y1, Y5
-	VBROADCASTSD lanes<>+5152(SB), Y6
-	VDIVPD Y5, Y6, Y6
-	VXORPD Y15, Y6, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y1, Y8
-	VBLENDVPD Y11, Y8, Y1, Y8
-	VMULPD Y8, Y14, Y8
-	VMULPD Y8, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5088(SB), Y9
+	VMULPD lanes<>+544(SB), Y0, Y0
+	VBROADCASTSD lanes<>+5200(SB), Y1
+	VSUBPD Y10, Y1, Y2
+	VBLENDVPD Y11, Y2, Y10, Y2
+	VCMPPD $17, lanes<>+832(SB), Y2, Y3
+	VADDPD lanes<>+704(SB), Y2, Y4
+	VMULPD Y4, Y2, Y5
+	VADDPD lanes<>+672(SB), Y5, Y6
+	VMULPD lanes<>+544(SB), Y2, Y7
+	VADDPD lanes<>+704(SB), Y7, Y7
+	VMULPD lanes<>+608(SB), Y7, Y8
+	VMULPD lanes<>+544(SB), Y7, Y9
+	VBLENDVPD Y11, Y8, Y9, Y8
+	VMULPD lanes<>+544(SB), Y8, Y8
+	VXORPD lanes<>+576(SB), Y4, Y9
+	VBLENDVPD Y11, Y9, Y4, Y4
+	VXORPD lanes<>+576(SB), Y2, Y9
+	VBLENDVPD Y11, Y9, Y2, Y9
+	VADDPD Y9, Y4, Y4
+	VMULPD lanes<>+544(SB), Y4, Y9
+	VSUBPD Y9, Y8, Y8
+	VMULPD Y8, Y6, Y9
+	VMULPD Y7, Y7, Y7
+	VMULPD lanes<>+544(SB), Y5, Y10
+	VSUBPD Y10, Y7, Y10
+	VMULPD Y4, Y10, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y9, Y6, Y9
+	VMULPD Y6, Y10, Y10
+	VMULPD Y4, Y10, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y8, Y5, Y12
+	VMULPD lanes<>+544(SB), Y6, Y13
+	VSUBPD Y13, Y7, Y13
+	VMULPD Y4, Y13, Y14
+	VADDPD Y14, Y12, Y12
+	VMULPD Y12, Y5, Y12
+	VMULPD Y5, Y13, Y13
+	VMULPD Y4, Y13, Y14
+	VADDPD Y14, Y12, Y12
+	VADDPD Y12, Y9, Y9
+	VMULPD Y5, Y5, Y12
+	VMULPD Y6, Y12, Y14
+	VMULPD Y6, Y14, Y15
+	VDIVPD Y15, Y9, Y9
+	VMULPD Y6, Y10, Y10
+	VMULPD Y5, Y13, Y13
+	VADDPD Y13, Y10, Y10
+	VDIVPD Y15, Y10, Y10
+	VDIVPD Y15, Y10, Y10
+	VMULPD Y4, Y5, Y13
+	VMULPD lanes<>+544(SB), Y13, Y13
+	VMULPD Y13, Y6, Y13
+	VMULPD Y4, Y12, Y12
+	VADDPD Y12, Y13, Y12
+	VMULPD Y12, Y6, Y6
+	VMULPD Y4, Y14, Y12
+	VADDPD Y12, Y6, Y6
+	VMULPD Y6, Y10, Y6
 	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5136(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5072(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y10
-	VMULPD Y8, Y10, Y10
-	VSUBPD Y10, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5080(SB), Y10
-	VSUBPD Y6, Y10, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y10
-	VMULPD Y8, Y10, Y10
-	VSUBPD Y10, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y9
-	VMULPD Y8, Y9, Y9
-	VSUBPD Y9, Y7, Y7
-	VDIVPD Y5, Y7, Y7
-	VXORPD Y15, Y7, Y7
-	VBROADCASTSD lanes<>+5096(SB), Y9
-	VSUBPD Y6, Y9, Y6
-	VDIVPD Y5, Y6, Y6
-	VDIVPD Y5, Y6, Y5
-	VMULPD Y8, Y5, Y5
-	VSUBPD Y5, Y7, Y5
-	VADDPD Y5, Y4, Y4
-	VDIVPD Y1, Y4, Y4
-	VADDPD Y3, Y13, Y3
-	VADDPD Y6, Y3, Y3
-	VDIVPD Y1, Y3, Y3
-	VXORPD Y15, Y3, Y3
-	VDIVPD Y1, Y3, Y1
-	VXORPD Y15, Y1, Y3
-	VBLENDVPD Y11, Y3, Y1, Y1
+	VADDPD lanes<>+800(SB), Y5, Y9
+	VMULPD Y8, Y9, Y10
+	VADDPD lanes<>+768(SB), Y5, Y5
+	VMULPD lanes<>+544(SB), Y5, Y12
+	VSUBPD Y12, Y7, Y12
+	VMULPD Y4, Y12, Y13
+	VADDPD Y13, Y10, Y10
+	VMULPD Y10, Y9, Y10
+	VMULPD Y9, Y12, Y12
+	VMULPD Y4, Y12, Y13
+	VADDPD Y13, Y10, Y10
+	VMULPD Y8, Y5, Y8
+	VMULPD lanes<>+544(SB), Y9, Y13
+	VSUBPD Y13, Y7, Y7
+	VMULPD Y4, Y7, Y13
+	VADDPD Y13, Y8, Y8
+	VMULPD Y8, Y5, Y8
+	VMULPD Y5, Y7, Y7
+	VMULPD Y4, Y7, Y13
+	VADDPD Y13, Y8, Y8
+	VADDPD Y8, Y10, Y8
+	VMULPD Y5, Y5, Y10
+	VMULPD Y9, Y10, Y13
+	VMULPD Y9, Y13, Y14
+	VDIVPD Y14, Y8, Y8
+	VMULPD Y9, Y12, Y12
+	VMULPD Y5, Y7, Y7
+	VADDPD Y7, Y12, Y7
+	VDIVPD Y14, Y7, Y7
+	VDIVPD Y14, Y7, Y7
+	VMULPD Y4, Y5, Y5
+	VMULPD lanes<>+544(SB), Y5, Y5
+	VMULPD Y5, Y9, Y5
+	VMULPD Y4, Y10, Y10
+	VADDPD Y10, Y5, Y5
+	VMULPD Y5, Y9, Y5
+	VMULPD Y4, Y13, Y4
+	VADDPD Y4, Y5, Y4
+	VMULPD Y4, Y7, Y4
+	VSUBPD Y4, Y8, Y4
+	VADDPD Y4, Y6, Y4
+	VANDPS Y4, Y3, Y4
+	VADDPD lanes<>+736(SB), Y2, Y5
+	VBLENDVPD Y3, Y5, Y2, Y2
+	VDIVPD Y2, Y1, Y1
+	VXORPD lanes<>+576(SB), Y1, Y3
+	VDIVPD Y2, Y3, Y3
+	VXORPD lanes<>+576(SB), Y3, Y5
+	VBLENDVPD Y11, Y5, Y3, Y3
+	VDIVPD Y2, Y3, Y5
+	VMULPD lanes<>+544(SB), Y5, Y5
+	VMULPD lanes<>+864(SB), Y5, Y6
+	VADDPD Y6, Y3, Y6
+	VMULPD Y1, Y1, Y7
+	VMULPD lanes<>+704(SB), Y7, Y8
+	VDIVPD lanes<>+672(SB), Y8, Y8
+	VBROADCASTSD lanes<>+5248(SB), Y9
+	VSUBPD Y8, Y9, Y8
+	VMULPD Y8, Y7, Y9
+	VBROADCASTSD lanes<>+5296(SB), Y10
+	VSUBPD Y9, Y10, Y9
+	VMULPD Y9, Y7, Y10
+	VBROADCASTSD lanes<>+5232(SB), Y12
+	VSUBPD Y10, Y12, Y10
+	VMULPD Y10, Y7, Y13
+	VBROADCASTSD lanes<>+5240(SB), Y14
+	VSUBPD Y13, Y14, Y13
+	VMULPD Y13, Y7, Y14
+	VSUBPD Y14, Y12, Y12
+	VMULPD Y12, Y7, Y14
+	VBROADCASTSD lanes<>+5256(SB), Y15
+	VSUBPD Y14, Y15, Y14
+	VMULPD Y3, Y7, Y3
+	VDIVPD Y2, Y5, Y2
+	VADDPD Y2, Y3, Y2
+	VMULPD Y2, Y14, Y2
+	VMULPD Y7, Y1, Y1
+	VMULPD Y5, Y12, Y3
+	VMULPD Y5, Y13, Y12
+	VMULPD Y5, Y10, Y10
+	VMULPD Y5, Y9, Y9
+	VMULPD Y5, Y8, Y8
+	VMULPD lanes<>+704(SB), Y5, Y5
+	VDIVPD lanes<>+672(SB), Y5, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y8, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y9, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y10, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y12, Y5
+	VMULPD Y5, Y7, Y5
+	VSUBPD Y5, Y3, Y3
+	VMULPD Y3, Y1, Y1
+	VSUBPD Y1, Y2, Y1
+	VADDPD Y1, Y6, Y1
 	VADDPD Y1, Y4, Y1
-	VADDPD Y1, Y2, Y1
 	VSUBPD Y1, Y0, Y0
 	VBLENDVPD Y11, Y0, Y1, Y0
 	VMOVUPS 32(R11)(AX*8), Y1
@@ -12311,17 +12560,17 @@ TEXT ·trigammaGradXFloat64AVX512(SB), 0, $0-64
 	MOVQ 0(BX), DX
 	MOVQ 8(BX), SI
 	MOVQ 16(BX), DI
-	VBROADCASTSD lanes<>+576(SB), Z31
-	VBROADCASTSD lanes<>+544(SB), Z30
-	VBROADCASTSD lanes<>+5040(SB), Z29
-	VBROADCASTSD lanes<>+1824(SB), Z28
-	VBROADCASTSD lanes<>+800(SB), Z27
-	VBROADCASTSD lanes<>+5072(SB), Z26
-	VBROADCASTSD lanes<>+608(SB), Z25
-	VBROADCASTSD lanes<>+640(SB), Z24
-	VBROADCASTSD lanes<>+672(SB), Z23
-	VBROADCASTSD lanes<>+704(SB), Z22
-	VBROADCASTSD lanes<>+736(SB), Z21
+	VBROADCASTSD lanes<>+544(SB), Z31
+	VBROADCASTSD lanes<>+576(SB), Z30
+	VBROADCASTSD lanes<>+704(SB), Z29
+	VBROADCASTSD lanes<>+1984(SB), Z28
+	VBROADCASTSD lanes<>+672(SB), Z27
+	VBROADCASTSD lanes<>+864(SB), Z26
+	VBROADCASTSD lanes<>+5200(SB), Z25
+	VBROADCASTSD lanes<>+5232(SB), Z24
+	VBROADCASTSD lanes<>+832(SB), Z23
+	VBROADCASTSD lanes<>+608(SB), Z22
+	VBROADCASTSD lanes<>+800(SB), Z21
 	VBROADCASTSD lanes<>+768(SB), Z20
 	XORQ CX, CX
 	SUBQ $8, AX
@@ -12330,164 +12579,171 @@ TEXT ·trigammaGradXFloat64AVX512(SB), 0, $0-64
 	PCALIGN $32
 single:
 	VMOVUPS (DI)(CX*8), Z16
-	VCMPPD $17, Z27, Z16, K5
+	VCMPPD $17, Z26, Z16, K5
 	VRNDSCALEPD $8, Z16, Z0
 	VSUBPD Z0, Z16, Z0
 	VMULPD Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
 	VDIVPD Z0, Z28, Z18
-	VXORPD Z31, Z18, Z1
+	VXORPD Z30, Z18, Z1
 	VDIVPD Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF64AVX512(SB)
 	VMULPD Z28, Z0, Z0
 	VMULPD Z0, Z19, Z0
 	VMULPD Z0, Z18, Z0
-	VMULPD Z0, Z30, Z0
-	VSUBPD Z16, Z29, K5, Z16
-	VMULPD Z16, Z16, Z1
-	VDIVPD Z1, Z29, Z2
-	VXORPD Z31, Z2, Z2
-	VDIVPD Z1, Z2, Z1
-	VXORPD Z31, Z16, Z2
-	VBLENDMPD Z2, Z16, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z1, Z1
-	VADDPD Z29, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z30, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z25, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z24, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z23, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z22, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z21, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z20, Z16, Z2
-	VDIVPD Z2, Z27, Z3
-	VXORPD Z31, Z3, Z4
-	VDIVPD Z2, Z4, Z4
-	VXORPD Z31, Z4, Z5
-	VBLENDMPD Z5, Z4, K5, Z4
-	VMULPD Z2, Z2, Z5
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VDIVPD Z5, Z6, Z6
-	VXORPD Z31, Z6, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z2, Z8
-	VBLENDMPD Z8, Z2, K5, Z8
-	VMULPD Z8, Z30, Z8
-	VMULPD Z8, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5088(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5136(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VSUBPD Z6, Z26, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5080(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VSUBPD Z6, Z26, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5096(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z5
-	VMULPD Z8, Z5, Z5
-	VSUBPD Z5, Z7, Z5
-	VADDPD Z5, Z4, Z4
-	VDIVPD Z2, Z4, Z4
-	VADDPD Z3, Z29, Z3
-	VADDPD Z6, Z3, Z3
-	VDIVPD Z2, Z3, Z3
-	VXORPD Z31, Z3, Z3
-	VDIVPD Z2, Z3, Z2
-	VXORPD Z31, Z2, Z3
-	VBLENDMPD Z3, Z2, K5, Z2
-	VADDPD Z2, Z4, Z2
+	VMULPD Z0, Z31, Z0
+	VSUBPD Z16, Z25, K5, Z16
+	VCMPPD $17, Z23, Z16, K1
+	VADDPD Z29, Z16, Z1
+	VMULPD Z1, Z16, Z2
+	VADDPD Z27, Z2, Z3
+	VMULPD Z16, Z31, Z4
+	VADDPD Z29, Z4, Z4
+	VMULPD Z4, Z31, Z5
+	VMULPD Z4, Z22, K5, Z5
+	VMULPD Z5, Z31, Z5
+	VXORPD Z30, Z1, Z6
+	VBLENDMPD Z6, Z1, K5, Z1
+	VXORPD Z30, Z16, Z6
+	VBLENDMPD Z6, Z16, K5, Z6
+	VADDPD Z6, Z1, Z1
+	VMULPD Z1, Z31, Z6
+	VSUBPD Z6, Z5, Z5
+	VMULPD Z5, Z3, Z6
+	VMULPD Z4, Z4, Z4
+	VMULPD Z2, Z31, Z7
+	VSUBPD Z7, Z4, Z7
+	VMULPD Z1, Z7, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z6, Z3, Z6
+	VMULPD Z3, Z7, Z7
+	VMULPD Z1, Z7, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z5, Z2, Z8
+	VMULPD Z3, Z31, Z9
+	VSUBPD Z9, Z4, Z9
+	VMULPD Z1, Z9, Z10
+	VADDPD Z10, Z8, Z8
+	VMULPD Z8, Z2, Z8
+	VMULPD Z2, Z9, Z9
+	VMULPD Z1, Z9, Z10
+	VADDPD Z10, Z8, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z2, Z2, Z8
+	VMULPD Z3, Z8, Z10
+	VMULPD Z3, Z10, Z11
+	VDIVPD Z11, Z6, Z6
+	VMULPD Z3, Z7, Z7
+	VMULPD Z2, Z9, Z9
+	VADDPD Z9, Z7, Z7
+	VDIVPD Z11, Z7, Z7
+	VDIVPD Z11, Z7, Z7
+	VMULPD Z1, Z2, Z9
+	VMULPD Z9, Z31, Z9
+	VMULPD Z9, Z3, Z9
+	VMULPD Z1, Z8, Z8
+	VADDPD Z8, Z9, Z8
+	VMULPD Z8, Z3, Z3
+	VMULPD Z1, Z10, Z8
+	VADDPD Z8, Z3, Z3
+	VMULPD Z3, Z7, Z3
+	VSUBPD Z3, Z6, Z3
+	VADDPD Z21, Z2, Z6
+	VMULPD Z5, Z6, Z7
+	VADDPD Z20, Z2, Z2
+	VMULPD Z2, Z31, Z8
+	VSUBPD Z8, Z4, Z8
+	VMULPD Z1, Z8, Z9
+	VADDPD Z9, Z7, Z7
+	VMULPD Z7, Z6, Z7
+	VMULPD Z6, Z8, Z8
+	VMULPD Z1, Z8, Z9
+	VADDPD Z9, Z7, Z7
+	VMULPD Z5, Z2, Z5
+	VMULPD Z6, Z31, Z9
+	VSUBPD Z9, Z4, Z4
+	VMULPD Z1, Z4, Z9
+	VADDPD Z9, Z5, Z5
+	VMULPD Z5, Z2, Z5
+	VMULPD Z2, Z4, Z4
+	VMULPD Z1, Z4, Z9
+	VADDPD Z9, Z5, Z5
+	VADDPD Z5, Z7, Z5
+	VMULPD Z2, Z2, Z7
+	VMULPD Z6, Z7, Z9
+	VMULPD Z6, Z9, Z10
+	VDIVPD Z10, Z5, Z5
+	VMULPD Z6, Z8, Z8
+	VMULPD Z2, Z4, Z4
+	VADDPD Z4, Z8, Z4
+	VDIVPD Z10, Z4, Z4
+	VDIVPD Z10, Z4, Z4
+	VMULPD Z1, Z2, Z2
+	VMULPD Z2, Z31, Z2
+	VMULPD Z2, Z6, Z2
+	VMULPD Z1, Z7, Z7
+	VADDPD Z7, Z2, Z2
+	VMULPD Z2, Z6, Z2
+	VMULPD Z1, Z9, Z1
+	VADDPD Z1, Z2, Z1
+	VMULPD Z1, Z4, Z1
+	VSUBPD Z1, Z5, Z1
+	VADDPD.Z Z1, Z3, K1, Z1
+	VADDPD.BCST lanes<>+736(SB), Z16, K1, Z16
+	VDIVPD Z16, Z25, Z2
+	VXORPD Z30, Z2, Z3
+	VDIVPD Z16, Z3, Z3
+	VXORPD Z30, Z3, Z4
+	VBLENDMPD Z4, Z3, K5, Z3
+	VDIVPD Z16, Z3, Z4
+	VMULPD Z4, Z31, Z4
+	VMULPD Z4, Z26, Z5
+	VADDPD Z5, Z3, Z5
+	VMULPD Z2, Z2, Z6
+	VMULPD Z29, Z6, Z7
+	VDIVPD Z27, Z7, Z7
+	VBROADCASTSD lanes<>+5248(SB), Z8
+	VSUBPD Z7, Z8, Z7
+	VMULPD Z7, Z6, Z8
+	VBROADCASTSD lanes<>+5296(SB), Z9
+	VSUBPD Z8, Z9, Z8
+	VMULPD Z8, Z6, Z9
+	VSUBPD Z9, Z24, Z9
+	VMULPD Z9, Z6, Z10
+	VBROADCASTSD lanes<>+5240(SB), Z11
+	VSUBPD Z10, Z11, Z10
+	VMULPD Z10, Z6, Z11
+	VSUBPD Z11, Z24, Z11
+	VMULPD Z11, Z6, Z12
+	VBROADCASTSD lanes<>+5256(SB), Z13
+	VSUBPD Z12, Z13, Z12
+	VMULPD Z3, Z6, Z3
+	VDIVPD Z16, Z4, Z13
+	VADDPD Z13, Z3, Z3
+	VMULPD Z3, Z12, Z3
+	VMULPD Z6, Z2, Z2
+	VMULPD Z4, Z11, Z11
+	VMULPD Z4, Z10, Z10
+	VMULPD Z4, Z9, Z9
+	VMULPD Z4, Z8, Z8
+	VMULPD Z4, Z7, Z7
+	VMULPD Z4, Z29, Z4
+	VDIVPD Z27, Z4, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z7, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z8, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z9, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z10, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z11, Z4
+	VMULPD Z4, Z2, Z2
+	VSUBPD Z2, Z3, Z2
+	VADDPD Z2, Z5, Z2
 	VADDPD Z2, Z1, Z1
 	VSUBPD Z1, Z0, K5, Z1
 	VMULPD (SI)(CX*8), Z1, Z0
@@ -12503,164 +12759,171 @@ tail:
 	BZHIQ AX, R12, R12
 	KMOVQ R12, K7
 	VMOVUPD.Z (DI)(CX*8), K7, Z16
-	VCMPPD $17, Z27, Z16, K5
+	VCMPPD $17, Z26, Z16, K5
 	VRNDSCALEPD $8, Z16, Z0
 	VSUBPD Z0, Z16, Z0
 	VMULPD Z0, Z28, Z17
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·sinF64AVX512(SB)
 	VDIVPD Z0, Z28, Z18
-	VXORPD Z31, Z18, Z1
+	VXORPD Z30, Z18, Z1
 	VDIVPD Z0, Z1, Z19
 	VMOVAPS Z17, Z0
 	CALL sinter∕vmath·cosF64AVX512(SB)
 	VMULPD Z28, Z0, Z0
 	VMULPD Z0, Z19, Z0
 	VMULPD Z0, Z18, Z0
-	VMULPD Z0, Z30, Z0
-	VSUBPD Z16, Z29, K5, Z16
-	VMULPD Z16, Z16, Z1
-	VDIVPD Z1, Z29, Z2
-	VXORPD Z31, Z2, Z2
-	VDIVPD Z1, Z2, Z1
-	VXORPD Z31, Z16, Z2
-	VBLENDMPD Z2, Z16, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z1, Z1
-	VADDPD Z29, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z30, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z25, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z24, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z23, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z22, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z21, Z16, Z2
-	VMULPD Z2, Z2, Z3
-	VDIVPD Z3, Z29, Z4
-	VDIVPD Z3, Z4, Z3
-	VXORPD Z31, Z2, Z4
-	VBLENDMPD Z4, Z2, K5, Z2
-	VMULPD Z2, Z30, Z2
-	VMULPD Z2, Z3, Z2
-	VSUBPD Z2, Z1, Z1
-	VADDPD Z20, Z16, Z2
-	VDIVPD Z2, Z27, Z3
-	VXORPD Z31, Z3, Z4
-	VDIVPD Z2, Z4, Z4
-	VXORPD Z31, Z4, Z5
-	VBLENDMPD Z5, Z4, K5, Z4
-	VMULPD Z2, Z2, Z5
-	VBROADCASTSD lanes<>+5152(SB), Z6
-	VDIVPD Z5, Z6, Z6
-	VXORPD Z31, Z6, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z2, Z8
-	VBLENDMPD Z8, Z2, K5, Z8
-	VMULPD Z8, Z30, Z8
-	VMULPD Z8, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5088(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5136(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VSUBPD Z6, Z26, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5080(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VSUBPD Z6, Z26, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z9
-	VMULPD Z8, Z9, Z9
-	VSUBPD Z9, Z7, Z7
-	VDIVPD Z5, Z7, Z7
-	VXORPD Z31, Z7, Z7
-	VBROADCASTSD lanes<>+5096(SB), Z9
-	VSUBPD Z6, Z9, Z6
-	VDIVPD Z5, Z6, Z6
-	VDIVPD Z5, Z6, Z5
-	VMULPD Z8, Z5, Z5
-	VSUBPD Z5, Z7, Z5
-	VADDPD Z5, Z4, Z4
-	VDIVPD Z2, Z4, Z4
-	VADDPD Z3, Z29, Z3
-	VADDPD Z6, Z3, Z3
-	VDIVPD Z2, Z3, Z3
-	VXORPD Z31, Z3, Z3
-	VDIVPD Z2, Z3, Z2
-	VXORPD Z31, Z2, Z3
-	VBLENDMPD Z3, Z2, K5, Z2
-	VADDPD Z2, Z4, Z2
+	VMULPD Z0, Z31, Z0
+	VSUBPD Z16, Z25, K5, Z16
+	VCMPPD $17, Z23, Z16, K1
+	VADDPD Z29, Z16, Z1
+	VMULPD Z1, Z16, Z2
+	VADDPD Z27, Z2, Z3
+	VMULPD Z16, Z31, Z4
+	VADDPD Z29, Z4, Z4
+	VMULPD Z4, Z31, Z5
+	VMULPD Z4, Z22, K5, Z5
+	VMULPD Z5, Z31, Z5
+	VXORPD Z30, Z1, Z6
+	VBLENDMPD Z6, Z1, K5, Z1
+	VXORPD Z30, Z16, Z6
+	VBLENDMPD Z6, Z16, K5, Z6
+	VADDPD Z6, Z1, Z1
+	VMULPD Z1, Z31, Z6
+	VSUBPD Z6, Z5, Z5
+	VMULPD Z5, Z3, Z6
+	VMULPD Z4, Z4, Z4
+	VMULPD Z2, Z31, Z7
+	VSUBPD Z7, Z4, Z7
+	VMULPD Z1, Z7, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z6, Z3, Z6
+	VMULPD Z3, Z7, Z7
+	VMULPD Z1, Z7, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z5, Z2, Z8
+	VMULPD Z3, Z31, Z9
+	VSUBPD Z9, Z4, Z9
+	VMULPD Z1, Z9, Z10
+	VADDPD Z10, Z8, Z8
+	VMULPD Z8, Z2, Z8
+	VMULPD Z2, Z9, Z9
+	VMULPD Z1, Z9, Z10
+	VADDPD Z10, Z8, Z8
+	VADDPD Z8, Z6, Z6
+	VMULPD Z2, Z2, Z8
+	VMULPD Z3, Z8, Z10
+	VMULPD Z3, Z10, Z11
+	VDIVPD Z11, Z6, Z6
+	VMULPD Z3, Z7, Z7
+	VMULPD Z2, Z9, Z9
+	VADDPD Z9, Z7, Z7
+	VDIVPD Z11, Z7, Z7
+	VDIVPD Z11, Z7, Z7
+	VMULPD Z1, Z2, Z9
+	VMULPD Z9, Z31, Z9
+	VMULPD Z9, Z3, Z9
+	VMULPD Z1, Z8, Z8
+	VADDPD Z8, Z9, Z8
+	VMULPD Z8, Z3, Z3
+	VMULPD Z1, Z10, Z8
+	VADDPD Z8, Z3, Z3
+	VMULPD Z3, Z7, Z3
+	VSUBPD Z3, Z6, Z3
+	VADDPD Z21, Z2, Z6
+	VMULPD Z5, Z6, Z7
+	VADDPD Z20, Z2, Z2
+	VMULPD Z2, Z31, Z8
+	VSUBPD Z8, Z4, Z8
+	VMULPD Z1, Z8, Z9
+	VADDPD Z9, Z7, Z7
+	VMULPD Z7, Z6, Z7
+	VMULPD Z6, Z8, Z8
+	VMULPD Z1, Z8, Z9
+	VADDPD Z9, Z7, Z7
+	VMULPD Z5, Z2, Z5
+	VMULPD Z6, Z31, Z9
+	VSUBPD Z9, Z4, Z4
+	VMULPD Z1, Z4, Z9
+	VADDPD Z9, Z5, Z5
+	VMULPD Z5, Z2, Z5
+	VMULPD Z2, Z4, Z4
+	VMULPD Z1, Z4, Z9
+	VADDPD Z9, Z5, Z5
+	VADDPD Z5, Z7, Z5
+	VMULPD Z2, Z2, Z7
+	VMULPD Z6, Z7, Z9
+	VMULPD Z6, Z9, Z10
+	VDIVPD Z10, Z5, Z5
+	VMULPD Z6, Z8, Z8
+	VMULPD Z2, Z4, Z4
+	VADDPD Z4, Z8, Z4
+	VDIVPD Z10, Z4, Z4
+	VDIVPD Z10, Z4, Z4
+	VMULPD Z1, Z2, Z2
+	VMULPD Z2, Z31, Z2
+	VMULPD Z2, Z6, Z2
+	VMULPD Z1, Z7, Z7
+	VADDPD Z7, Z2, Z2
+	VMULPD Z2, Z6, Z2
+	VMULPD Z1, Z9, Z1
+	VADDPD Z1, Z2, Z1
+	VMULPD Z1, Z4, Z1
+	VSUBPD Z1, Z5, Z1
+	VADDPD.Z Z1, Z3, K1, Z1
+	VADDPD.BCST lanes<>+736(SB), Z16, K1, Z16
+	VDIVPD Z16, Z25, Z2
+	VXORPD Z30, Z2, Z3
+	VDIVPD Z16, Z3, Z3
+	VXORPD Z30, Z3, Z4
+	VBLENDMPD Z4, Z3, K5, Z3
+	VDIVPD Z16, Z3, Z4
+	VMULPD Z4, Z31, Z4
+	VMULPD Z4, Z26, Z5
+	VADDPD Z5, Z3, Z5
+	VMULPD Z2, Z2, Z6
+	VMULPD Z29, Z6, Z7
+	VDIVPD Z27, Z7, Z7
+	VBROADCASTSD lanes<>+5248(SB), Z8
+	VSUBPD Z7, Z8, Z7
+	VMULPD Z7, Z6, Z8
+	VBROADCASTSD lanes<>+5296(SB), Z9
+	VSUBPD Z8, Z9, Z8
+	VMULPD Z8, Z6, Z9
+	VSUBPD Z9, Z24, Z9
+	VMULPD Z9, Z6, Z10
+	VBROADCASTSD lanes<>+5240(SB), Z11
+	VSUBPD Z10, Z11, Z10
+	VMULPD Z10, Z6, Z11
+	VSUBPD Z11, Z24, Z11
+	VMULPD Z11, Z6, Z12
+	VBROADCASTSD lanes<>+5256(SB), Z13
+	VSUBPD Z12, Z13, Z12
+	VMULPD Z3, Z6, Z3
+	VDIVPD Z16, Z4, Z13
+	VADDPD Z13, Z3, Z3
+	VMULPD Z3, Z12, Z3
+	VMULPD Z6, Z2, Z2
+	VMULPD Z4, Z11, Z11
+	VMULPD Z4, Z10, Z10
+	VMULPD Z4, Z9, Z9
+	VMULPD Z4, Z8, Z8
+	VMULPD Z4, Z7, Z7
+	VMULPD Z4, Z29, Z4
+	VDIVPD Z27, Z4, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z7, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z8, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z9, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z10, Z4
+	VMULPD Z4, Z6, Z4
+	VSUBPD Z4, Z11, Z4
+	VMULPD Z4, Z2, Z2
+	VSUBPD Z2, Z3, Z2
+	VADDPD Z2, Z5, Z2
 	VADDPD Z2, Z1, Z1
 	VSUBPD Z1, Z0, K5, Z1
 	VMOVUPD.Z (SI)(CX*8), K7, Z0

@@ -3,6 +3,7 @@
 // The functions of the expression language, for PTX that is put together of them.
 
 #include "num.cuh"
+#include "gamma.cuh"
 
 namespace sinter {
 
@@ -272,7 +273,7 @@ extern "C" __device__ float ceil_float32_float32(float a) { return sinter::ceil(
 extern "C" __device__ float copysign_float32_float32_float32(float a, float b) { return sinter::copysign(a, b); }
 extern "C" __device__ float cos_float32_float32(float a) { return sinter::cos(a); }
 extern "C" __device__ float cosh_float32_float32(float a) { return sinter::cosh(a); }
-extern "C" __device__ float digamma_float32_float32(float a) { return sinter::digamma(a); }
+extern "C" __device__ float digamma_float32_float32(float a) { return sinter::psi(a); }
 extern "C" __device__ float div_float32_float32_float32(float a, float b) { return a / b; }
 extern "C" __device__ int eq_bool_float32_float32(float a, float b) { return a == b; }
 extern "C" __device__ float erf_float32_float32(float a) { return sinter::erf(a); }
@@ -296,7 +297,7 @@ extern "C" __device__ int isfinite_bool_float32(float a) { return sinter::isfini
 extern "C" __device__ int isinf_bool_float32(float a) { return sinter::isinf(a); }
 extern "C" __device__ int isnan_bool_float32(float a) { return sinter::isnan(a); }
 extern "C" __device__ int le_bool_float32_float32(float a, float b) { return a <= b; }
-extern "C" __device__ float lgamma_float32_float32(float a) { return sinter::lgamma(a); }
+extern "C" __device__ float lgamma_float32_float32(float a) { return sinter::log_gamma(a); }
 extern "C" __device__ float log_float32_float32(float a) { return sinter::log(a); }
 extern "C" __device__ float log10_float32_float32(float a) { return sinter::log10(a); }
 extern "C" __device__ float log1p_float32_float32(float a) { return sinter::log1p(a); }
@@ -348,7 +349,7 @@ extern "C" __device__ double ceil_float64_float64(double a) { return sinter::cei
 extern "C" __device__ double copysign_float64_float64_float64(double a, double b) { return sinter::copysign(a, b); }
 extern "C" __device__ double cos_float64_float64(double a) { return sinter::cos(a); }
 extern "C" __device__ double cosh_float64_float64(double a) { return sinter::cosh(a); }
-extern "C" __device__ double digamma_float64_float64(double a) { return sinter::digamma(a); }
+extern "C" __device__ double digamma_float64_float64(double a) { return sinter::psi(a); }
 extern "C" __device__ double div_float64_float64_float64(double a, double b) { return a / b; }
 extern "C" __device__ int eq_bool_float64_float64(double a, double b) { return a == b; }
 extern "C" __device__ double erf_float64_float64(double a) { return sinter::erf(a); }
@@ -372,7 +373,7 @@ extern "C" __device__ int isfinite_bool_float64(double a) { return sinter::isfin
 extern "C" __device__ int isinf_bool_float64(double a) { return sinter::isinf(a); }
 extern "C" __device__ int isnan_bool_float64(double a) { return sinter::isnan(a); }
 extern "C" __device__ int le_bool_float64_float64(double a, double b) { return a <= b; }
-extern "C" __device__ double lgamma_float64_float64(double a) { return sinter::lgamma(a); }
+extern "C" __device__ double lgamma_float64_float64(double a) { return sinter::log_gamma(a); }
 extern "C" __device__ double log_float64_float64(double a) { return sinter::log(a); }
 extern "C" __device__ double log10_float64_float64(double a) { return sinter::log10(a); }
 extern "C" __device__ double log1p_float64_float64(double a) { return sinter::log1p(a); }

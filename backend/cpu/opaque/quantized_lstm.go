@@ -106,7 +106,7 @@ func (l *byteLayer[T]) multiply(h []T, back bool) {
 		l.by = T(math.NaN())
 		return
 	}
-	l.least, l.by = step.Nearest(-low/scale), T(scale)
+	l.least, l.by = min(255, step.Nearest(-low/scale)), T(scale) // a scale that is rounded down gives more
 	row := l.weight.Row()
 	for b := range l.batch {
 		to := l.bytes[b*row : (b+1)*row]

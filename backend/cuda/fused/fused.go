@@ -109,13 +109,22 @@ func print(r *fusion.Region, g *expr.Graph, l *loop) string {
 		over = fmt.Sprintf(over, n)
 	}
 	var b strings.Builder
-	fmt.Fprintf(&b, "#include \"%s.cuh\"\n\nnamespace sinter {\n\n", header)
-	b.WriteString(rounding(g))
+	b.WriteString("namespace sinter {\n\n" + rounding(g))
 	functor(&b, "RegionFn", g)
 	fmt.Fprintf(&b, "\nextern \"C\" __global__ void __launch_bounds__(elementwise_threads) %s_%s%s(%s, Operands<%d> p, %s f) {\n  %s::%s;\n}\n",
 		module, k.DType, l.suffix, over, n, types[0], fmt.Sprintf(class, strings.Join(types, ", ")), l.function)
 	b.WriteString("\n}  // namespace sinter\n")
-	return b.String()
+	return including(b.String(), header)
+}
+
+// including returns text behind the directives for headers and for the functions that it
+// calls.
+func including(text string, headers ...string) string {
+	var includes string
+	for _, h := range headers {
+		includes += "#include \"" + h + ".cuh\"\n"
+	}
+	return includes + cpp.Includes(text) + "\n" + text
 }
 
 // unsteady are functions whose results are not the same in all versions of the compiler that

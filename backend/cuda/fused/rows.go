@@ -122,7 +122,7 @@ func (p *rowPrinter) line(format string, args ...any) { fmt.Fprintf(&p.b, format
 
 // print prints the functors of the stages, what the kernel is given, and the kernel.
 func (p *rowPrinter) print() (string, error) {
-	p.line("#include \"rowwise.cuh\"\n\nnamespace sinter {\n")
+	p.line("namespace sinter {\n")
 	var graphs []*expr.Graph
 	for i := range p.r.Stages {
 		if r := p.r.Stages[i].Region; r != nil {
@@ -166,7 +166,7 @@ func (p *rowPrinter) print() (string, error) {
 	if p.holds = holds; holds {
 		p.held(passes)
 	}
-	return p.b.String(), nil
+	return including(p.b.String(), "rowwise"), nil
 }
 
 // open prints the loop over rows, and the operands with one element a row.

@@ -69,7 +69,7 @@ func quantized(x []float64) (q []int64, scale float32) {
 	if scale = (high - low) / 255; scale == 0 {
 		scale = 1
 	}
-	zero := math.RoundToEven(float64(-low / scale))
+	zero := min(255, math.RoundToEven(float64(-low/scale))) // a scale that is rounded down gives more
 	for _, v := range x {
 		q = append(q, int64(min(255, max(0, math.RoundToEven(float64(float32(v)/scale))+zero))-zero))
 	}

@@ -116,10 +116,7 @@ func cudaIncludes(ops []*schema.Op, text string) (out string) {
 			out += "#include \"" + h + ".cuh\"\n"
 		}
 	}
-	if strings.Contains(text, cpp.ComplexPower+"(") {
-		out += "#include \"power.cuh\"\n"
-	}
-	return out
+	return out + cpp.Includes(text)
 }
 
 // cudaTypes are the types that functors are printed with: T is the compute type
