@@ -16,6 +16,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
@@ -26,7 +27,7 @@ import (
 func main() {
 	disable := flag.Bool("disable-cuda", false, "run on the CPU also where there is a GPU")
 	epochs := flag.Int("epochs", 20, "passes over the data")
-	flag.Parse()
+	settings.Parse()
 	if err := run(context.Background(), os.Stdout, choose(*disable), *epochs); err != nil {
 		slog.Error("agnostic", "error", err)
 		os.Exit(1)

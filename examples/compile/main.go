@@ -17,6 +17,7 @@ import (
 
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/examples/compile/report"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
@@ -30,7 +31,7 @@ func main() {
 	steps := flag.Int("steps", 200, "training steps, at least 3")
 	batch := flag.Int("batch", 64, "images a step, at least 1")
 	page := flag.String("page", "compile.html", "file for the page")
-	flag.Parse()
+	settings.Parse()
 	if err := run(os.Stdout, *name, *steps, *batch, *page); err != nil {
 		slog.Error("compile", "error", err)
 		os.Exit(1)

@@ -19,14 +19,15 @@ import (
 	"github.com/sinter-go/sinter/data/digits"
 	"github.com/sinter-go/sinter/examples/digits/network"
 	"github.com/sinter-go/sinter/examples/digits/report"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// settings are the command's flags.
-type settings struct {
+// options are the command's flags.
+type options struct {
 	device string
 	epochs int
 	batch  int
@@ -36,19 +37,14 @@ type settings struct {
 }
 
 func main() {
-	var s settings
+	var s options
 	flag.StringVar(&s.device, "device", "auto", "where to train: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one")
 	flag.IntVar(&s.epochs, "epochs", 14, "passes over the training images")
 	flag.IntVar(&s.batch, "batch", 64, "images a step")
 	flag.Float64Var(&s.rate, "rate", 4e-3, "highest learning rate")
 	flag.Int64Var(&s.seed, "seed", 1, "of the split, the weights, the order and the dropout")
 	flag.StringVar(&s.out, "out", ".", "directory for the plot and the model; made where there is none")
-	flag.Parse()
-	if flag.NArg() > 0 {
-		fmt.Fprintf(flag.CommandLine.Output(), "digits: unknown arguments %q; settings are flags\n", flag.Args())
-		flag.Usage()
-		os.Exit(2)
-	}
+	settings.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	if err := run(ctx, os.Stdout, s); err != nil {
@@ -84,7 +80,7 @@ func describe(dev device.Device) string {
 	return fmt.Sprintf("%s, %s", dev, p.Name)
 }
 
-func run(ctx context.Context, w io.Writer, s settings) error {
+func run(ctx context.Context, w io.Writer, s options) error {
 	if err := os.MkdirAll(s.out, 0o777); err != nil {
 		return err
 	}
@@ -123,7 +119,7 @@ func run(ctx context.Context, w io.Writer, s settings) error {
 }
 
 // finish shows the run, saves the model and tests what was saved.
-func finish(w io.Writer, s settings, t *trainer, history report.History, confusion report.Confusion) error {
+func finish(w io.Writer, s options, t *trainer, history report.History, confusion report.Confusion) error {
 	if err := history.Print(w); err != nil {
 		return err
 	}

@@ -27,7 +27,7 @@ type trainer struct {
 	schedule *optim.Scheduler
 }
 
-func newTrainer(dev device.Device, train, test digits.Set, s settings) (*trainer, error) {
+func newTrainer(dev device.Device, train, test digits.Set, s options) (*trainer, error) {
 	m, err := network.New(dev)
 	if err != nil {
 		return nil, err

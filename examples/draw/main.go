@@ -20,6 +20,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+
+	"github.com/sinter-go/sinter/examples/settings"
 )
 
 //go:embed page
@@ -31,7 +33,7 @@ const program = "github.com/sinter-go/sinter/examples/draw/wasm"
 func main() {
 	address := flag.String("addr", "localhost:8017", "address to serve the page at")
 	build := flag.String("build", "", "write the page to this folder, and serve nothing")
-	flag.Parse()
+	settings.Parse()
 	if err := run(*address, *build); err != nil {
 		slog.Error("draw", "error", err)
 		os.Exit(1)

@@ -14,12 +14,13 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/examples/machine"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
 func main() {
 	name := flag.String("device", "auto", machine.Usage)
-	flag.Parse()
+	settings.Parse()
 	if err := run(os.Stdout, *name); err != nil {
 		slog.Error("factories", "error", err)
 		os.Exit(1)

@@ -20,13 +20,14 @@ import (
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
 func main() {
 	name := flag.String("device", "auto", "the GPU to train on: auto, cuda or cuda:N")
 	steps := flag.Int("steps", 200, "training steps, at least 2")
-	flag.Parse()
+	settings.Parse()
 	if err := run(os.Stdout, *name, *steps); err != nil {
 		slog.Error("graphs", "error", err)
 		os.Exit(1)

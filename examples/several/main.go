@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/data/digits"
 	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
@@ -28,7 +29,7 @@ func main() {
 	ranks := flag.Int("ranks", 0, "ranks in this process; 0: a rank for each GPU, or 1")
 	epochs := flag.Int("epochs", 5, "passes over the digits")
 	batch := flag.Int("batch", 256, "samples of a step, over all ranks")
-	flag.Parse()
+	settings.Parse()
 	if err := run(os.Stdout, *ranks, *epochs, *batch); err != nil {
 		fmt.Fprintln(os.Stderr, "several:", err)
 		os.Exit(1)

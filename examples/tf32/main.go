@@ -23,6 +23,7 @@ import (
 	"math"
 	"os"
 
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/examples/tf32/experiment"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
@@ -32,7 +33,7 @@ func main() {
 	name := flag.String("device", "auto", "where to multiply: auto, cpu, cuda or cuda:N; auto takes a GPU where there is one")
 	n := flag.Int("n", 0, "rows and columns of the matrices; 0 is 10240 on a GPU and 512 on the CPU")
 	seed := flag.Int64("seed", 1, "of the random numbers")
-	flag.Parse()
+	settings.Parse()
 	if err := run(os.Stdout, *name, *n, *seed); err != nil {
 		slog.Error("tf32", "error", err)
 		os.Exit(1)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda"
 	"github.com/sinter-go/sinter/examples/machine"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
@@ -23,7 +24,7 @@ func main() {
 	name := flag.String("device", "auto", machine.Usage)
 	n := flag.Int("n", 0, "rows and columns of the matrices; 0 is 4096, or 16 on simulated GPUs")
 	products := flag.Int("products", 20, "how many products to time")
-	flag.Parse()
+	settings.Parse()
 	if err := run(context.Background(), os.Stdout, *name, *n, *products); err != nil {
 		slog.Error("timing", "error", err)
 		os.Exit(1)

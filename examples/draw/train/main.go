@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/data/digits"
 	"github.com/sinter-go/sinter/examples/digits/network"
+	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
@@ -26,7 +27,7 @@ func main() {
 	out := flag.String("out", "digits.safetensors", "file for the network")
 	epochs := flag.Int("epochs", 60, "passes over the training images")
 	seed := flag.Int64("seed", 1, "of weights, order and changes")
-	flag.Parse()
+	settings.Parse()
 	if err := run(*out, *epochs, *seed); err != nil {
 		slog.Error("train", "error", err)
 		os.Exit(1)
