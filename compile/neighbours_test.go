@@ -39,8 +39,8 @@ func testNeighbours(t *testing.T, dev device.Device) {
 		if o.Op.Kind != ir.Elementwise && o.Op.Kind != ir.Joint || len(o.Op.In) == 0 || !o.RunsOn(dev.Kind) {
 			continue
 		}
-		for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Float16, ir.BFloat16} {
-			if !o.Op.DTypes.Has(dtype) {
+		for k, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Float16, ir.BFloat16} {
+			if !o.Op.DTypes.Has(dtype) || testing.Short() && (i+k)%4 != 0 { // each operator in one of them
 				continue
 			}
 			free <- struct{}{}

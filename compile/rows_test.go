@@ -81,9 +81,12 @@ func testRows(t *testing.T, dev device.Device) {
 	if testing.Short() {
 		shapes = shapes[:4]
 	}
-	for _, shape := range shapes {
+	for i, shape := range shapes {
 		n := shape[len(shape)-1]
-		for _, dtype := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16} {
+		for k, dtype := range []tensor.DType{tensor.Float32, tensor.Float64, tensor.BFloat16} {
+			if testing.Short() && (i+k)%3 != 0 { // each shape in one of them
+				continue
+			}
 			of := tensor.OfType(dtype)
 			x := []tensor.Tensor{tensor.Randn(shape, of), tensor.Randn([]int{n}, of), tensor.Randn([]int{n}, of)}
 			for _, c := range rowwise {

@@ -21,8 +21,9 @@ import (
 // integers where the numbers of all types are few.
 func TestTypes(t *testing.T) {
 	operators, tried, compared := map[string]string{}, 0, 0
-	for _, c := range nodeCases(t) {
-		if strings.Contains(c.name, "_expanded") || !strings.Contains(c.name, *only) {
+	whole := *only == "" && !testing.Short()
+	for i, c := range nodeCases(t) {
+		if strings.Contains(c.name, "_expanded") || !strings.Contains(c.name, *only) || testing.Short() && i%8 != 0 {
 			continue
 		}
 		operator := c.operator(t, operators)
@@ -38,10 +39,10 @@ func TestTypes(t *testing.T) {
 			}
 		}
 	}
-	if *only == "" && tried < 5000 {
+	if whole && tried < 5000 {
 		t.Errorf("%d types of operands", tried)
 	}
-	if *only == "" && compared < 10_000 {
+	if whole && compared < 10_000 {
 		t.Errorf("%d types of operands compared", compared)
 	}
 }

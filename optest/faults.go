@@ -38,7 +38,7 @@ var faultKinds = []struct {
 // works as calls are made or, async, on one that works later. The error reaches the caller;
 // nothing panics; no device memory and no goroutine is left; and a run without a fault,
 // after each few of them, gives the bits of one that nothing ever went wrong before. Of the faults of
-// a kind every step-th is tried; where that is not each, every second operator works in one
+// a kind every step-th is tried; where that is not each, every fourth operator works in one
 // of the two ways. It installs devices of its own and turns caching of device memory off
 // until t has ended: no test may run beside it. A seed other than 0 tries other samples and
 // dtypes, and begins with other operations.
@@ -54,12 +54,13 @@ func RunFaults(t *testing.T, table []Operator, step int, async bool, seed uint64
 	memory.SetCaching(false)
 	d := sim.New(sim.Config{Devices: 1, Async: async, Run: OnCPU})
 	device.Install(d)
+	const ways = 8
 	clean, turn := true, 0
 	if async {
-		turn = 2
+		turn = ways / 2
 	}
 	for i := range table {
-		if step > 1 && i%4 != turn { // a part of the operations, and of the table each way
+		if step > 1 && i%ways != turn { // a part of the operations, and of the table each way
 			continue
 		}
 		o := &table[i]

@@ -53,7 +53,11 @@ func (r runner) halfSamples() []Sample {
 			return n < 5 || n > 300 || len(s.Shapes[0]) > 3
 		})
 	}
-	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return sampleSize(s) > 10_000 })
+	most := 10_000
+	if r.quick {
+		most = 1000
+	}
+	return slices.DeleteFunc(slices.Clone(samples), func(s Sample) bool { return sampleSize(s) > most })
 }
 
 // half is one application to 16-bit floats.

@@ -174,7 +174,7 @@ func (r runner) values() (errs []error) {
 
 // quickSize is how many elements a sample of the schema may have that a quick run tries in
 // more than the first dtype that takes it and those that take no smaller one.
-const quickSize = 4000
+const quickSize = 150
 
 // inTurn returns the operator's dtypes: each operator's quick run begins with another.
 func (r runner) inTurn() []ir.DType {

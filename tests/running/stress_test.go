@@ -97,7 +97,11 @@ func TestStress(t *testing.T) {
 		add(s.name, 100+i, s.make)
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(1))
-	end := time.Now().Add(*stressFor)
+	long := *stressFor
+	if testing.Short() {
+		long = min(long, 300*time.Millisecond)
+	}
+	end := time.Now().Add(long)
 	var wg sync.WaitGroup
 	for g := range stressGoroutines {
 		wg.Go(func() {

@@ -23,7 +23,11 @@ func copyOperator() *ir.Op {
 func TestCopyCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	for range 400 {
+	times := 400
+	if testing.Short() {
+		times = 200
+	}
+	for range times {
 		shape := randomShape(rng, rng.IntN(5), 6)
 		dt := ir.ClassAll.List()[rng.IntN(12)]
 		dst := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
