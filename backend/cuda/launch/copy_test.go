@@ -23,11 +23,7 @@ func copyOperator() *ir.Op {
 func TestCopyCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	times := 400
-	if testing.Short() {
-		times = 200
-	}
-	for range times {
+	for range 400 {
 		shape := randomShape(rng, rng.IntN(5), 6)
 		dt := ir.ClassAll.List()[rng.IntN(12)]
 		dst := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
