@@ -7,8 +7,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
@@ -70,7 +68,7 @@ func TestMulBytes(t *testing.T) {
 					old := runtime.GOMAXPROCS(procs)
 					b.Mul(m, unsafe.Pointer(&a[0]), row, Matrix{unsafe.Pointer(&got[0]), n, 1}, bias)
 					runtime.GOMAXPROCS(old)
-					if diff := cmp.Diff(want, got); diff != "" {
+					if diff := diffOf(want, got); diff != "" {
 						t.Fatalf("%v, B %v, %d processors (-want +got):\n%s", s, layout, procs, diff)
 					}
 				}
@@ -79,7 +77,7 @@ func TestMulBytes(t *testing.T) {
 				for i := range got {
 					got[i] += bias[i%n]
 				}
-				if diff := cmp.Diff(want, got); diff != "" {
+				if diff := diffOf(want, got); diff != "" {
 					t.Fatalf("%v, B %v, from the last column (-want +got):\n%s", s, layout, diff)
 				}
 				for j, sum := range b.Sums() {

@@ -6,8 +6,6 @@ import (
 	"testing"
 	"unsafe"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
@@ -46,7 +44,7 @@ func testPacked[T float](t *testing.T, level simd.Level) {
 				}
 				want, packed := run(nil, 1), packAt[T](level, b, k, n)
 				for procs := 1; procs <= 3; procs++ {
-					if diff := cmp.Diff(want, run(packed, procs)); diff != "" {
+					if diff := diffOf(want, run(packed, procs)); diff != "" {
 						t.Fatalf("%v, layout %d, bias %v, %d processors (-want +got):\n%s", s, layout, biased, procs, diff)
 					}
 				}
