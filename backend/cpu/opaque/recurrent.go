@@ -2,12 +2,15 @@ package opaque
 
 import (
 	"math"
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/step"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/backend/cpu/vmath"
@@ -19,10 +22,38 @@ import (
 type recurrence struct {
 	steps, batch, width, gates int
 	reverse                    bool // from the last step to the first
+	first, count               int  // the rows of the batch that are gone through
+	alone                      bool // by this goroutine, others have other rows
 }
 
 func newRecurrence(outs []int, gates int, reverse ir.Value) *recurrence {
-	return &recurrence{outs[0], outs[1], outs[2], gates, reverse.Int != 0}
+	return &recurrence{steps: outs[0], batch: outs[1], width: outs[2], gates: gates, reverse: reverse.Int != 0, count: outs[1]}
+}
+
+const (
+	// leastRows is how many rows of a batch a goroutine goes through the steps with, at least:
+	// products of fewer are other kernels', whose sums round otherwise.
+	leastRows = 4
+	// mostShared is how many bytes of a weight every processor's own cache holds besides.
+	mostShared = 512 * 1024
+)
+
+// eachRowsOf calls f with a recurrence of the given rows of the batch each, which cover it. No
+// row needs another one's state: goroutines that have rows of their own wait for each other
+// only at the end, where each step would be dealt out otherwise. A weight that no cache holds
+// is read by all processors together, each step.
+func (r *recurrence) eachRowsOf(size int, f func(r *recurrence)) {
+	parts := min(runtime.GOMAXPROCS(0), r.batch/leastRows)
+	if parts < 2 || r.steps < 2 || r.gates*r.width*r.width*size > mostShared {
+		f(r)
+		return
+	}
+	pool.For(parts, 1, func(lo, hi int) {
+		part := *r
+		part.first, part.alone = lo*r.batch/parts, true
+		part.count = hi*r.batch/parts - part.first
+		f(&part)
+	})
 }
 
 // at returns the step that is taken as the i-th.
@@ -33,16 +64,17 @@ func (r *recurrence) at(i int) int {
 	return i
 }
 
-// state returns the elements of a step of a tensor [steps, batch, width].
+// state returns the rows of a step of a tensor [steps, batch, width].
 func state[T float](r *recurrence, v []T, step int) []T {
-	n := r.batch * r.width
-	return v[step*n : (step+1)*n]
+	first := (step*r.batch + r.first) * r.width
+	return v[first : first+r.count*r.width]
 }
 
-// gatesOf returns the elements of a step of a tensor [steps, batch, gates*width].
+// gatesOf returns the rows of a step of a tensor [steps, batch, gates*width].
 func gatesOf[T float](r *recurrence, v []T, step int) []T {
-	n := r.batch * r.width * r.gates
-	return v[step*n : (step+1)*n]
+	n := r.width * r.gates
+	first := (step*r.batch + r.first) * n
+	return v[first : first+r.count*n]
 }
 
 // cellWork is how many elements of a state are worth another processor.
@@ -51,20 +83,25 @@ const cellWork = 1024
 // A cell is what a worker needs to compute rows of a step.
 type cell[T float] struct {
 	*recurrence
+	step step.Funcs[T]
 	room []T              // for the gates of a row, and as much as its state
 	args []unsafe.Pointer // of an activation's loop
 }
 
-// each calls f for every row of the batch.
+// each calls f for every row that is gone through, by its number among them.
 func each[T float](r *recurrence, f func(c *cell[T], row int)) {
 	if r.width == 0 {
 		return
 	}
-	pool.For(r.batch, max(1, cellWork/r.width), func(lo, hi int) {
+	grain := max(1, cellWork/r.width)
+	if r.alone {
+		grain = r.count
+	}
+	pool.For(r.count, grain, func(lo, hi int) {
 		n := (r.gates + 1) * r.width
 		block := scratch.Get(n * int(unsafe.Sizeof(T(0))))
 		defer block.Put()
-		c := cell[T]{r, scratch.Slice[T](block, n), make([]unsafe.Pointer, 2)}
+		c := cell[T]{r, step.Of[T](simd.Active()), scratch.Slice[T](block, n), make([]unsafe.Pointer, 2)}
 		for ; lo < hi; lo++ {
 			f(&c, lo)
 		}
@@ -117,44 +154,100 @@ func (c *cell[T]) apply(a *activation[T], v []T) {
 	}
 }
 
-// plus sets to to x + y + bias.
+// plus sets to to x + y + bias; it may be y.
 func plus[T float](to, x, y, bias []T) {
-	for i := range to {
-		to[i] = x[i] + y[i] + bias[i]
+	if len(to) == 0 {
+		return
 	}
+	if &to[0] != &y[0] {
+		copy(to, y)
+	}
+	added(to, x)
+	added(to, bias)
+}
+
+// added adds x to to.
+func added[T float](to, x []T) {
+	size, one := int(unsafe.Sizeof(T(0))), []int64{0}
+	if move.AddRows(simd.Active(), dtypeOf[T](), unsafe.Pointer(&to[0]), unsafe.Pointer(&x[0]), one, len(to)*size) {
+		return
+	}
+	x = x[:len(to)]
+	for i, v := range x {
+		to[i] += v
+	}
+}
+
+// A factor is a weight that rows are multiplied with, each step.
+type factor struct {
+	b      gemm.Matrix
+	packed *gemm.Packed // unless nil, b too
+}
+
+// newFactor returns b, k by n, packed where that is worth it for all rows.
+func newFactor[T float](r *recurrence, b gemm.Matrix, k, n int) factor {
+	f := factor{b: b}
+	if p := (gemm.Product[T]{M: r.batch, N: n, K: k}); r.steps > 2 && p.Packs() {
+		f.packed = gemm.Pack[T](b, k, n)
+	}
+	return f
 }
 
 // across returns what a state's product with the transposed weight reads: the
 // weight as it is for few steps, else a transposed copy of it.
-func across[T float](r *recurrence, weight []T) gemm.Matrix {
+func across[T float](r *recurrence, weight []T) factor {
 	w := gemm.Matrix{Ptr: unsafe.Pointer(&weight[0]), Row: r.width, Col: 1}.T()
 	if r.steps < 3 || r.batch < 2 {
-		return w
+		return factor{b: w}
 	}
 	n := r.gates * r.width
 	to := tile.NewDense(dtypeOf[T](), []int{r.width, n})
 	tile.Copy(to, ir.View{Ptr: w.Ptr, DType: to.DType, Shape: to.Shape, Strides: []int{1, r.width}})
-	return gemm.Matrix{Ptr: to.Ptr, Row: n, Col: 1}
+	return newFactor[T](r, gemm.Matrix{Ptr: to.Ptr, Row: n, Col: 1}, r.width, n)
+}
+
+// along returns what gates' product with the weight reads: as it lies where that is added to a
+// state's gradient, which products with packed weights do not.
+func along[T float](r *recurrence, weight []T, add bool) factor {
+	switch {
+	case len(weight) == 0:
+		return factor{}
+	case add:
+		return factor{b: dense(weight, r.width)}
+	}
+	return newFactor[T](r, dense(weight, r.width), r.gates*r.width, r.width)
 }
 
 // toGates sets gates to what the state before the i-th step gives to them: state @ w, which is
 // the transposed weight. Every other step reads that from its end, which a cache still holds.
-func toGates[T float](r *recurrence, i int, gates, state []T, w gemm.Matrix) {
+func toGates[T float](r *recurrence, i int, gates, state []T, w factor) {
 	if len(gates) == 0 {
 		return
 	}
 	n := r.gates * r.width
-	p := gemm.Product[T]{M: r.batch, N: n, K: r.width, A: dense(state, r.width), B: w, C: dense(gates, n), Back: i%2 == 1}
+	p := gemm.Product[T]{M: r.batch, N: n, K: r.width, A: dense(state, r.width), B: w.b, C: dense(gates, n), Back: i%2 == 1, Packed: w.packed}
+	runRows(r, &p)
+}
+
+// runRows computes a product of all rows for those that are gone through. Its terms come in
+// the stretches that all have.
+func runRows[T float](r *recurrence, p *gemm.Product[T]) {
+	if r.alone {
+		p.Stretch = p.BestStretch()
+		p.M, p.Serial = r.count, true
+	}
 	p.Run()
 }
 
 // toState sets, or with add adds to, a state's gradient what the gates' gives to
 // it: gates @ weight.
-func toState[T float](r *recurrence, state, gates, weight []T, add bool) {
+func toState[T float](r *recurrence, state, gates []T, w factor, add bool) {
 	if len(state) == 0 {
 		return
 	}
-	gemm.Mul[T](r.batch, r.width, r.gates*r.width, dense(gates, r.gates*r.width), dense(weight, r.width), dense(state, r.width), add)
+	n := r.gates * r.width
+	p := gemm.Product[T]{M: r.batch, N: r.width, K: n, A: dense(gates, n), B: w.b, C: dense(state, r.width), Add: add, Packed: w.packed}
+	runRows(r, &p)
 }
 
 func dense[T float](v []T, columns int) gemm.Matrix {
@@ -213,23 +306,24 @@ func lstm[T float](r *recurrence, in, out []ir.View) {
 	if len(h) == 0 {
 		return
 	}
-	inner, w, f := make([]T, r.batch*4*r.width), across(r, weight), newSet[T]()
+	w, f := across(r, weight), newSet[T]()
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { lstmRows(r, f, w, gates, state(r, h, 0), state(r, c, 0), bias, o[0], o[1]) })
+}
+
+// lstmRows goes through the steps of an LSTM from output h and cell c.
+func lstmRows[T float](r *recurrence, f set[T], w factor, gates, h, c, bias, outs, cells []T) {
+	inner := make([]T, r.count*4*r.width)
 	for s := range r.steps {
-		x, hs, cs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s)), state(r, o[1], r.at(s))
+		x, hs, cs := gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s)), state(r, cells, r.at(s))
 		toGates(r, s, inner, h, w)
 		before := c
 		each(r, func(k *cell[T], row int) {
 			z := k.lstmGates(f, rowOf(x, row, 4*r.width), rowOf(inner, row, 4*r.width), bias)
 			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
 			top, c, cs, hs := k.gate(k.room, 4), rowOf(before, row, r.width), rowOf(cs, row, r.width), rowOf(hs, row, r.width)
-			for i := range cs {
-				cs[i] = forget[i]*c[i] + in[i]*fresh[i]
-				top[i] = cs[i]
-			}
+			k.step.Cell(cs, top, forget, c, in, fresh)
 			k.apply(f.tanh, top)
-			for i := range hs {
-				hs[i] = out[i] * top[i]
-			}
+			k.step.Product(hs, out, top)
 		})
 		h, c = hs, cs
 	}
@@ -256,9 +350,14 @@ func LSTMSequenceGrad(c *ir.Call) error {
 }
 
 func lstmGrad[T float](r *recurrence, in, out []ir.View) {
-	v, o := all[T](in), all[T](out)
-	g, gCells, gates, inner, before, weight, bias := v[0], v[1], v[2], v[3], v[4], v[5], v[6]
-	gh, gc, w, f := o[1], o[2], r.width, newSet[T]() // gradients of the state after the step, then before it
+	v, o, f := all[T](in), all[T](out), newSet[T]()
+	by := along(r, v[5], false)
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { lstmGradRows(r, f, by, v, o) })
+}
+
+func lstmGradRows[T float](r *recurrence, f set[T], by factor, v, o [][]T) {
+	g, gCells, gates, inner, before, bias := v[0], v[1], v[2], v[3], v[4], v[6]
+	gh, gc, w := state(r, o[1], 0), state(r, o[2], 0), r.width // gradients of the state after the step, then before it
 	clear(gh)
 	clear(gc)
 	for s := r.steps - 1; s >= 0; s-- {
@@ -267,24 +366,30 @@ func lstmGrad[T float](r *recurrence, in, out []ir.View) {
 		dh, dc, c := state(r, g, t), state(r, gCells, t), state(r, before, t)
 		each(r, func(k *cell[T], row int) {
 			z := k.lstmGates(f, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
-			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
-			c, top := rowOf(c, row, w), k.gate(k.room, 4)
-			for i := range top {
-				top[i] = forget[i]*c[i] + in[i]*fresh[i]
-			}
-			k.apply(f.tanh, top)
-			d, dh, dc, gh, gc := rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w)
-			for i := range top {
-				dOut := dh[i] + gh[i]
-				dCell := dc[i] + gc[i] + dOut*out[i]*(1-top[i]*top[i])
-				d[i] = dCell * fresh[i] * in[i] * (1 - in[i])
-				d[w+i] = dCell * c[i] * forget[i] * (1 - forget[i])
-				d[2*w+i] = dCell * in[i] * (1 - fresh[i]*fresh[i])
-				d[3*w+i] = dOut * top[i] * out[i] * (1 - out[i])
-				gc[i] = dCell * forget[i]
-			}
+			k.lstmGrads(f, z, rowOf(c, row, w), rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w))
 		})
-		toState(r, gh, d, weight, false)
+		toState(r, gh, d, by, false)
+	}
+}
+
+// lstmGrads sets the gradients d of a row's gates, which are z, and gc, that of its cell, from
+// those of its output and of its cell, which come from two places each.
+func (k *cell[T]) lstmGrads(f set[T], z, c, d, dh, dc, gh, gc []T) {
+	top := k.gate(k.room, 4)
+	n := len(top)
+	in, forget, fresh, out := k.gate(z, 0)[:n], k.gate(z, 1)[:n], k.gate(z, 2)[:n], k.gate(z, 3)[:n]
+	k.step.Cell(top, top, forget, c, in, fresh)
+	k.apply(f.tanh, top)
+	dIn, dForget, dFresh, dOutput := k.gate(d, 0)[:n], k.gate(d, 1)[:n], k.gate(d, 2)[:n], k.gate(d, 3)[:n]
+	c, dh, dc, gh, gc = c[:n], dh[:n], dc[:n], gh[:n], gc[:n]
+	for i, t := range top {
+		dOut := dh[i] + gh[i]
+		dCell := dc[i] + gc[i] + dOut*out[i]*(1-t*t)
+		dIn[i] = dCell * fresh[i] * in[i] * (1 - in[i])
+		dForget[i] = dCell * c[i] * forget[i] * (1 - forget[i])
+		dFresh[i] = dCell * in[i] * (1 - fresh[i]*fresh[i])
+		dOutput[i] = dOut * t * out[i] * (1 - out[i])
+		gc[i] = dCell * forget[i]
 	}
 }
 
@@ -304,9 +409,15 @@ func gru[T float](r *recurrence, in, out []ir.View) {
 	if len(h) == 0 {
 		return
 	}
-	inner, w, f := make([]T, r.batch*3*r.width), across(r, weight), newSet[T]()
+	w, f := across(r, weight), newSet[T]()
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { gruRows(r, f, w, gates, state(r, h, 0), bias, o[0]) })
+}
+
+// gruRows goes through the steps of a GRU from output h.
+func gruRows[T float](r *recurrence, f set[T], w factor, gates, h, bias, outs []T) {
+	inner := make([]T, r.count*3*r.width)
 	for s := range r.steps {
-		x, hs := gatesOf(r, gates, r.at(s)), state(r, o[0], r.at(s))
+		x, hs := gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s))
 		toGates(r, s, inner, h, w)
 		before := h
 		each(r, func(c *cell[T], row int) {
@@ -349,9 +460,14 @@ func GRUSequenceGrad(c *ir.Call) error {
 }
 
 func gruGrad[T float](r *recurrence, in, out []ir.View) {
-	v, o := all[T](in), all[T](out)
-	g, gates, inner, before, weight, bias := v[0], v[1], v[2], v[3], v[4], v[5]
-	gh, w, f := o[2], r.width, newSet[T]()
+	v, o, f := all[T](in), all[T](out), newSet[T]()
+	by := along(r, v[4], true)
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { gruGradRows(r, f, by, v, o) })
+}
+
+func gruGradRows[T float](r *recurrence, f set[T], by factor, v, o [][]T) {
+	g, gates, inner, before, bias := v[0], v[1], v[2], v[3], v[5]
+	gh, w := state(r, o[2], 0), r.width
 	clear(gh)
 	for s := r.steps - 1; s >= 0; s-- {
 		t := r.at(s)
@@ -371,7 +487,7 @@ func gruGrad[T float](r *recurrence, in, out []ir.View) {
 				gh[i] = dOut * update[i]
 			}
 		})
-		toState(r, gh, e, weight, true)
+		toState(r, gh, e, by, true)
 	}
 }
 
@@ -405,8 +521,12 @@ func activated[T float](r *recurrence, in, out []ir.View, f *activation[T]) {
 		return
 	}
 	w := across(r, weight)
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { activatedRows(r, f, w, gates, state(r, h, 0), bias, o[0]) })
+}
+
+func activatedRows[T float](r *recurrence, f *activation[T], w factor, gates, h, bias, outs []T) {
 	for s := range r.steps {
-		x, hs := state(r, gates, r.at(s)), state(r, o[0], r.at(s))
+		x, hs := state(r, gates, r.at(s)), state(r, outs, r.at(s))
 		toGates(r, s, hs, h, w)
 		each(r, func(c *cell[T], row int) {
 			hs := rowOf(hs, row, r.width)
@@ -448,7 +568,12 @@ func reluRNNGrad[T float](r *recurrence, in, out []ir.View) {
 
 func activatedGrad[T float](r *recurrence, in, out []ir.View, f func(g, y T) T) {
 	v, o := all[T](in), all[T](out)
-	g, y, weight, gh := v[0], v[1], v[2], o[1]
+	by := along(r, v[2], false)
+	r.eachRowsOf(int(unsafe.Sizeof(T(0))), func(r *recurrence) { activatedGradRows(r, f, by, v, o) })
+}
+
+func activatedGradRows[T float](r *recurrence, f func(g, y T) T, by factor, v, o [][]T) {
+	g, y, gh := v[0], v[1], state(r, o[1], 0)
 	clear(gh)
 	for s := r.steps - 1; s >= 0; s-- {
 		t := r.at(s)
@@ -458,6 +583,6 @@ func activatedGrad[T float](r *recurrence, in, out []ir.View, f func(g, y T) T) 
 				d[i] = f(dh[i]+gh[i], h[i])
 			}
 		})
-		toState(r, gh, d, weight, false)
+		toState(r, gh, d, by, false)
 	}
 }

@@ -3,9 +3,12 @@ package opaque
 import (
 	"fmt"
 	"math"
+	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -97,6 +100,80 @@ func TestRecurrences(t *testing.T) {
 			})
 			must(t, RNNSequence, call(dtype, []ir.Value{flag(false), flag(c.reverse)}, out, in...))
 			checkNear(t, "RNN "+name, out[0], want)
+		}
+	}
+}
+
+// Rows of a batch may be gone through by several, whose number makes no difference.
+func TestRecurrencesByRows(t *testing.T) {
+	attrs := []ir.Value{flag(true)}
+	for _, c := range []recurrentCase{{5, 8, 3, true}, {4, 33, 40, true}, {3, 21, 130, true}, {3, 64, 64, true}, {3, 9, 300, true}} {
+		states, one := []int{c.steps, c.batch, c.width}, []int{c.batch, c.width}
+		gates := func(n int) []int { return []int{c.steps, c.batch, n * c.width} }
+		weight := func(n int) []int { return []int{n * c.width, c.width} }
+		for name, k := range map[string]struct {
+			f       ir.KernelFunc
+			attrs   []ir.Value
+			in, out [][]int
+		}{
+			"lstm":      {LSTMSequence, attrs, [][]int{gates(4), one, one, weight(4), {4 * c.width}}, [][]int{states, states}},
+			"lstm grad": {LSTMSequenceGrad, attrs, [][]int{states, states, gates(4), gates(4), states, weight(4), {4 * c.width}}, [][]int{gates(4), one, one}},
+			"gru":       {GRUSequence, attrs, [][]int{gates(3), one, weight(3), {2, 3 * c.width}}, [][]int{states}},
+			"gru grad":  {GRUSequenceGrad, attrs, [][]int{states, gates(3), gates(3), states, weight(3), {2, 3 * c.width}}, [][]int{gates(3), gates(3), one}},
+			"rnn":       {RNNSequence, []ir.Value{flag(false), flag(true)}, [][]int{states, one, weight(1), {c.width}}, [][]int{states}},
+			"rnn grad":  {RNNSequenceGrad, []ir.Value{flag(true), flag(true)}, [][]int{states, states, weight(1)}, [][]int{states, one}},
+		} {
+			for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
+				in, _ := views(dtype, k.in...)
+				var first [][]float64
+				for _, procs := range []int{1, 2, 3, 16} {
+					var out []ir.View
+					for _, shape := range k.out {
+						out = append(out, cputest.NewView(dtype, "contiguous", shape...))
+					}
+					old := runtime.GOMAXPROCS(procs)
+					must(t, k.f, call(dtype, k.attrs, out, in...))
+					runtime.GOMAXPROCS(old)
+					var all [][]float64
+					for _, v := range out {
+						all = append(all, allOf(v))
+					}
+					if first == nil {
+						first = all
+					} else if !slices.EqualFunc(first, all, func(a, b []float64) bool {
+						return slices.EqualFunc(a, b, func(x, y float64) bool { return math.Float64bits(x) == math.Float64bits(y) })
+					}) {
+						t.Errorf("%s %s, %v: with %d processors otherwise than with one", dtype, name, c, procs)
+					}
+				}
+			}
+		}
+	}
+}
+
+func BenchmarkLSTM(b *testing.B) {
+	in, _ := views(ir.Float32, []int{32, 64, 512}, []int{64, 128}, []int{64, 128}, []int{512, 128}, []int{512})
+	for i, v := range in {
+		in[i] = tile.Dense(v, v.DType)
+	}
+	out := []ir.View{cputest.NewView(ir.Float32, "contiguous", 32, 64, 128), cputest.NewView(ir.Float32, "contiguous", 32, 64, 128)}
+	for b.Loop() {
+		if err := LSTMSequence(call(ir.Float32, []ir.Value{flag(false)}, out, in...)); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
+func BenchmarkLSTMGrad(b *testing.B) {
+	states, gates, first := []int{32, 64, 128}, []int{32, 64, 512}, []int{64, 128}
+	in, _ := views(ir.Float32, states, states, gates, gates, states, []int{512, 128}, []int{512})
+	for i, v := range in {
+		in[i] = tile.Dense(v, v.DType)
+	}
+	out := []ir.View{cputest.NewView(ir.Float32, "contiguous", gates...), cputest.NewView(ir.Float32, "contiguous", first...), cputest.NewView(ir.Float32, "contiguous", first...)}
+	for b.Loop() {
+		if err := LSTMSequenceGrad(call(ir.Float32, []ir.Value{flag(false)}, out, in...)); err != nil {
+			b.Fatal(err)
 		}
 	}
 }

@@ -57,8 +57,12 @@ func newScattering(c *ir.Call, dtype ir.DType) (*scattering, error) {
 }
 
 // inside reports whether every element of the index names one of an axis of n. It shares
-// them among processors as each does, who have them in their caches then.
+// them among processors as each does, who have them in their caches then; what one would look
+// through alone, all do.
 func (s *scattering) inside(n int) bool {
+	if s.serial <= 1 && s.to.rows() < runtime.GOMAXPROCS(0) {
+		return firstOutside(s.index, n) == len(s.index)
+	}
 	var outside atomic.Bool
 	s.parts(func(row, rows, first, last int) {
 		var b limits
