@@ -248,8 +248,10 @@ func (g *Group) later(b *Batch) *Work {
 func (g *Group) enqueue(b *Batch) *Work {
 	defer b.release()
 	w := &Work{device: g.Device(), group: g}
-	if w.err = graph.Current(g.Device()).Check(g.comm, g.Err); w.err != nil { // replays of a group that failed say so
-		return w
+	if c := graph.Current(g.Device()); c != nil {
+		if w.err = c.Check(g.comm, g.Err); w.err != nil { // replays of a group that failed say so
+			return w
+		}
 	}
 	err := g.stream.WaitStream(stream.Current(g.Device()))
 	if err == nil {

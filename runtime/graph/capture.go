@@ -127,10 +127,12 @@ func (c *Capture) Keep(done func()) {
 }
 
 // Check returns f's error, and has every replay ask f, once for each key, such as whom the recorded
-// work needs: a replay gives the device nothing where f returns an error, which it returns. Of a nil
-// capture it asks nothing.
+// work needs: a replay gives the device nothing where f returns an error, which it returns.
 func (c *Capture) Check(key any, f func() error) error {
-	if c == nil || f == nil {
+	if c == nil {
+		return fmt.Errorf("graph: check: %w", errNoCapture)
+	}
+	if f == nil {
 		return nil
 	}
 	if err := f(); err != nil {
@@ -147,6 +149,8 @@ func (c *Capture) Check(key any, f func() error) error {
 	c.work.checks[key] = f
 	return nil
 }
+
+var errNoCapture = errors.New("a nil *graph.Capture: the current stream is not captured")
 
 // check returns why the work cannot be replayed.
 func (w *work) check() (err error) {
