@@ -36,8 +36,9 @@ func Unfused(on ...bool) Option { return option.Flag("Unfused", on) }
 
 // Relaxed lets kernels compute otherwise than eager code where that is quicker. Without it
 // element-wise operators that became one kernel give eager code's bits. With it a GPU's
-// library computes relu together with the product before it, and relu of NaN is 0 there; and
-// it multiplies products by any number, not by powers of two alone, before it rounds them.
+// library computes relu together with the product before it, and relu of NaN is 0 there; it
+// multiplies products by any number, not by powers of two alone, before it rounds them; and
+// gelu by tanh of 16-bit products, its gradient, and what is added to them.
 func Relaxed(on ...bool) Option { return option.Flag("Relaxed", on) }
 
 // Background has the code of fused operators be made while calls go on, which run operator by

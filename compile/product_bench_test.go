@@ -94,7 +94,7 @@ func BenchmarkBlock(b *testing.B) {
 		if dev.Kind != device.KindCUDA {
 			continue
 		}
-		for _, way := range []string{"eager", "unfused", "fused"} {
+		for _, way := range []string{"eager", "unfused", "fused", "relaxed"} {
 			block := perceptrons.NewBlock(768, 12)
 			must(b, nn.To(block, dev))
 			must(b, nn.ToType(block, tensor.BFloat16))
@@ -103,7 +103,7 @@ func BenchmarkBlock(b *testing.B) {
 			call := func(x ...tensor.Tensor) (tensor.Tensor, error) {
 				return optim.Minimize(sgd, func() tensor.Tensor { return block.Forward(x[0]).Square().Mean() })
 			}
-			if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil}[way]; compiled {
+			if opts, compiled := map[string][]compile.Option{"unfused": {compile.Unfused()}, "fused": nil, "relaxed": {compile.Relaxed()}}[way]; compiled {
 				step := compile.Step(call, append(opts, compile.State(block, sgd))...)
 				defer step.Close()
 				call = step.Call
@@ -123,6 +123,41 @@ func BenchmarkBlock(b *testing.B) {
 					loss, err := call(x)
 					must(b, err)
 					loss.Release()
+				}
+				must(b, stream.Synchronize(context.Background(), dev))
+			})
+		}
+	}
+}
+
+// BenchmarkResidual measures two layers of bfloat16, 768 wide and 3072, with gelu by tanh between
+// them and what they are of added, and their gradients, over 8192 rows on a GPU.
+func BenchmarkResidual(b *testing.B) {
+	for _, dev := range devices() {
+		if dev.Kind != device.KindCUDA {
+			continue
+		}
+		x := residualOf(8192, 768, 3072, tensor.On(dev), tensor.OfType(tensor.BFloat16))
+		for _, way := range []struct {
+			name    string
+			options []compile.Option
+		}{{"unfused", []compile.Option{compile.Unfused()}}, {"fused", nil}, {"relaxed", []compile.Option{compile.Relaxed()}}} {
+			b.Run(way.name, func(b *testing.B) {
+				step := compile.Step(residual, way.options...)
+				defer step.Close()
+				if testing.Verbose() {
+					defer func() { b.Log(step.Explain()) }()
+				}
+				for i := range b.N + 3 {
+					if i == 3 { // recorded, captured, launched
+						must(b, stream.Synchronize(context.Background(), dev))
+						b.ResetTimer()
+					}
+					list, err := step.Call(x...)
+					must(b, err)
+					for _, y := range list {
+						y.Release()
+					}
 				}
 				must(b, stream.Synchronize(context.Background(), dev))
 			})

@@ -81,7 +81,7 @@ func (dev *device) sums(g library.GPU, x, y, d, sums ir.View, factor int, of kin
 	if (factor == 0) != geo.swapped {
 		of.epilogue = epilogueSumsB
 	}
-	return dev.loop(g, &p, &geo, sums.Addr, of)
+	return dev.loop(g, &p, &geo, beside{bias: sums.Addr}, of)
 }
 
 // multiply enqueues d = act(x @ y + bias), without the bias where it is not given.
@@ -125,7 +125,7 @@ func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error 
 			of.epilogue = epilogueNone
 		}
 	}
-	if err := dev.loop(g, &p, &geo, bias.Addr, of); err != nil {
+	if err := dev.loop(g, &p, &geo, beside{bias: bias.Addr}, of); err != nil {
 		return err
 	}
 	if to.Addr != d.Addr {
@@ -189,7 +189,7 @@ type kind struct {
 
 // loop enqueues p: the axis with most places is the library's batch, and each
 // place of the others a call.
-func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k kind) error {
+func (d *device) loop(g library.GPU, p *product, geo *geometry, with beside, k kind) error {
 	last, others := p.widest()
 	geo.batched(last)
 	size, written := uint64(k.dtype.Size()), uint64(k.result.Size())
@@ -200,7 +200,7 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k k
 			x, y = y, x
 		}
 		geo.a, geo.b, geo.d = a+uint64(y)*size, b+uint64(x)*size, out+uint64(z)*written
-		if err := d.run(g, geo, bias, k); err != nil {
+		if err := d.run(g, geo, with, k); err != nil {
 			return err
 		}
 	}
@@ -208,7 +208,7 @@ func (d *device) loop(g library.GPU, p *product, geo *geometry, bias uint64, k k
 }
 
 // run enqueues one call of the library.
-func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
+func (d *device) run(g library.GPU, geo *geometry, with beside, of kind) error {
 	k := key{
 		dtype: of.dtype, result: of.result, epilogue: of.epilogue, add: of.add, factor: of.factor,
 		m: geo.m, n: geo.n, k: geo.k,
@@ -216,6 +216,13 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 		batch: geo.batch, sa: geo.sa, sb: geo.sb, sd: geo.sd,
 		transA: geo.transA, transB: geo.transB,
 		alignA: alignment(geo.a), alignB: alignment(geo.b), alignD: alignment(geo.d),
+	}
+	k.alignC = k.alignD
+	if with.added != 0 {
+		k.alignC = alignment(with.added)
+	}
+	if with.kept != 0 {
+		k.keeps, k.alignKept = true, alignment(with.kept)
 	}
 	k.compute, k.reductions = arithmetic(of.dtype, of.result, of.tf32, of.sums)
 	k.limit = d.workspaces.limit(g.Capability())
@@ -235,28 +242,39 @@ func (d *device) run(g library.GPU, geo *geometry, bias uint64, of kind) error {
 		return err
 	}
 	c := dl.Get()
-	err = d.call(c, p, geo, bias, workspace, uintptr(g.Stream()))
+	err = d.call(c, p, geo, with, workspace, uintptr(g.Stream()))
 	c.Free()
 	d.api.Leave()
 	return library.Located(d.ordinal, err)
 }
 
-func (d *device) call(c *dl.Frame, p *prepared, geo *geometry, bias, workspace uint64, stream uintptr) error {
+func (d *device) call(c *dl.Frame, p *prepared, geo *geometry, with beside, workspace uint64, stream uintptr) error {
 	at := c.Keep(unsafe.Pointer(p.call))
 	desc := at + unsafe.Offsetof(call{}.desc)
-	if bias != 0 {
-		// What is prepared is for any goroutine: the bias goes into a copy of its description.
+	if with.bias != 0 || with.kept != 0 {
+		// What is prepared is for any goroutine: addresses go into a copy of its description.
 		own, address := c.Bytes(int(unsafe.Sizeof(p.desc)))
 		copy(own, unsafe.Slice((*byte)(unsafe.Pointer(&p.desc)), unsafe.Sizeof(p.desc)))
 		desc = address
-		c.Words[0] = uintptr(bias)
-		if err := d.check("cublasLtMatmulDescSetAttribute", d.descSet.Call(c, desc, descBiasPointer, c.Addr(0), 8)); err != nil {
+	}
+	for _, set := range []struct {
+		attribute uintptr
+		to        uint64
+	}{{descBiasPointer, with.bias}, {descKeptPointer, with.kept}} {
+		if set.to == 0 {
+			continue
+		}
+		c.Words[0] = uintptr(set.to)
+		if err := d.check("cublasLtMatmulDescSetAttribute", d.descSet.Call(c, desc, set.attribute, c.Addr(0), 8)); err != nil {
 			return err
 		}
 	}
-	out := at + unsafe.Offsetof(call{}.d)
+	out, added := at+unsafe.Offsetof(call{}.d), geo.d
+	if with.added != 0 {
+		added = with.added
+	}
 	return d.check("cublasLtMatmul", d.matmul.Call(c, d.handle, desc,
 		at+unsafe.Offsetof(call{}.alpha), uintptr(geo.a), at+unsafe.Offsetof(call{}.a), uintptr(geo.b), at+unsafe.Offsetof(call{}.b),
-		at+unsafe.Offsetof(call{}.beta), uintptr(geo.d), out, uintptr(geo.d), out,
+		at+unsafe.Offsetof(call{}.beta), uintptr(added), out, uintptr(geo.d), out,
 		at+unsafe.Offsetof(call{}.algorithm), uintptr(workspace), uintptr(p.workspace), stream))
 }

@@ -33,7 +33,9 @@ type key struct {
 	sa, sb, sd     int
 	transA, transB bool
 	alignA, alignB uint8 // logarithms
-	alignD         uint8
+	alignD, alignC uint8 // C is what is added
+	keeps          bool  // what an activation is of, or reads it
+	alignKept      uint8
 	limit          int64 // bytes an algorithm may work in
 }
 
@@ -61,12 +63,18 @@ const (
 	descTransB      = 4
 	descEpilogue    = 7
 	descBiasPointer = 8
+	descKeptPointer = 11
+	descKeptStride  = 12
 	transpose       = 1
 
 	epilogueNone = 1
 	epilogueReLU = 2
 	epilogueBias = 4
 	epilogueGELU = 32
+
+	// Gelu with what it is of, before a bias or with it, and the product times gelu's derivative.
+	epilogueKeptGELU = 128 | epilogueGELU
+	epilogueGELUGrad = 128 | 64
 
 	// The sums of what the library calls A and B along the axis that the product sums over.
 	epilogueSumsA = 256
@@ -249,6 +257,14 @@ func (d *device) describe(p *prepared, k *key) error {
 			return err
 		}
 	}
+	if k.keeps { // the alignment is what the heuristics see of the address
+		if err := set(descKeptStride, uint64(k.ldd), 8); err != nil {
+			return err
+		}
+		if err := set(descKeptPointer, 1<<k.alignKept, 8); err != nil {
+			return err
+		}
+	}
 	rowsA, colsA, rowsB, colsB := k.m, k.k, k.k, k.n
 	if k.transA {
 		rowsA, colsA = colsA, rowsA
@@ -303,7 +319,7 @@ func (d *device) choose(p *prepared, k *key, results []heuristic) (int, error) {
 		{preferReductions, 4, uint64(k.reductions)},
 		{preferAlignA, 4, 1 << k.alignA},
 		{preferAlignB, 4, 1 << k.alignB},
-		{preferAlignC, 4, 1 << k.alignD},
+		{preferAlignC, 4, 1 << k.alignC},
 		{preferAlignD, 4, 1 << k.alignD},
 	} {
 		c.Words[1] = uintptr(s.value)

@@ -35,10 +35,8 @@ func Product(p *fusion.Product) code.Launch {
 		}
 	case p.Sums == nil && !p.Raw && len(p.Of.In) == 2 && isScaling(p.After):
 		return f.scaled
-	case p.Relaxed && p.Sums == nil && !p.Raw && p.Of.DType != ir.Float64 && len(p.Of.In) == 3 && isReLU(p.After):
-		return f.activated(cublaslt.ReLU)
-	case p.Relaxed && p.Sums == nil && !p.Raw && half(ir.View{DType: p.Of.DType}) && len(p.Of.In) == 3 && isGELU(p.After):
-		return f.activated(cublaslt.GELU)
+	case p.Relaxed && p.Sums == nil:
+		return f.relaxed()
 	}
 	return nil
 }
@@ -55,7 +53,7 @@ func TakesProduct(p *fusion.Product, c *ir.Call) bool {
 		return false
 	}
 	if p.After == nil || p.Relaxed || !isScaling(p.After) {
-		return true
+		return !p.Relaxed || p.After == nil || lieAlike(p, c)
 	}
 	factor := c.Scalars[0].Float()
 	half, _ := math.Frexp(factor)
@@ -73,26 +71,6 @@ func (f *fusedProduct) product(c *ir.Call, d ir.View) *ir.Call {
 	d.Shape = append(slices.Clone(x[:len(x)-1]), c.Space[1])
 	d.Strides = ir.ContiguousStrides(d.Shape)
 	return &ir.Call{Kernel: f.Of, Space: d.Shape, In: c.In[:len(f.Of.In)], Out: []ir.View{d}, Precision: c.Precision}
-}
-
-// activated returns the launch of a product with a bias and what the library makes of that, relu
-// or gelu by tanh. The library has it that NaN is not larger than 0.
-func (f *fusedProduct) activated(act cublaslt.Activation) code.Launch {
-	return func(g code.GPU, c *ir.Call) error {
-		own := f.product(c, c.Out[0])
-		if l, ok := onLibrary(g); ok && own.In[0].NumElements() > 0 {
-			err := cublaslt.MatMulBias(l, own.In[0], own.In[1], own.In[2], own.Out[0], act, c.Precision.MatmulTF32, c.Precision.Sums)
-			if err == nil || !noCUBLASLt.covered(err) {
-				return err
-			}
-		}
-		g.Ahead()
-		if err := MatMulBias(g, own); err != nil {
-			return err
-		}
-		only := &f.After.Members[0]
-		return g.(runner).Run(&ir.Call{Kernel: only.Kernel, Space: c.Space, In: []ir.View{c.Out[0]}, Out: []ir.View{c.Out[0]}, Flat: true, Scalars: c.Scalars, Attrs: c.Attrs})
-	}
 }
 
 // scaled computes a product times a number.
@@ -159,90 +137,6 @@ func isScaling(r *fusion.Region) bool {
 	names := []string{v.Args[0].Name, v.Args[1].Name}
 	return slices.Contains(names, g.Env.Operands[0].Name) && slices.Contains(names, g.Env.Params[0].Name)
 }
-
-// isReLU reports whether a region of one operand is where(x <= 0, 0, x) of one operator, of which
-// nothing is rounded.
-func isReLU(r *fusion.Region) bool {
-	g, err := r.Graph()
-	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
-		return false
-	}
-	x := reluOf(unrounded(g.Roots[0]))
-	return x != nil && x.Op == expr.OpName
-}
-
-// isGELU reports whether a region of one operand is gelu by tanh, x*sigmoid(p(x)) with its
-// polynomial p, of one operator, of which nothing is rounded. In float32 the library's takes as long
-// as both by themselves.
-func isGELU(r *fusion.Region) bool {
-	g, err := r.Graph()
-	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
-		return false
-	}
-	v := unrounded(g.Roots[0])
-	if v.Name != "mul" || len(v.Args) != 2 {
-		return false
-	}
-	x, s := v.Args[0], v.Args[1]
-	if x.Op != expr.OpName {
-		x, s = s, x
-	}
-	if x.Op != expr.OpName || x.Name != g.Env.Operands[0].Name || s.Op != expr.OpCall || s.Name != "sigmoid" {
-		return false
-	}
-	p, ok := polynomial(s.Args[0], x)
-	if !ok || p[0] != 0 || p[2] != 0 {
-		return false
-	}
-	linear := 2 * math.Sqrt(2/math.Pi)
-	near := func(a, b float64) bool { return math.Abs(a-b) <= 1e-6*b }
-	return near(p[1], linear) && near(p[3], 0.044715*linear)
-}
-
-// polynomial returns the coefficients of v as a polynomial in x of degree 3 at most.
-func polynomial(v, x *expr.Value) (p [4]float64, ok bool) {
-	switch {
-	case v == x:
-		p[1] = 1
-		return p, true
-	case v.Op == expr.OpConst:
-		p[0] = v.Const.Float()
-		return p, true
-	case v.Op == expr.OpCall && len(v.Args) == 2 && (v.Name == "add" || v.Name == "mul"):
-		a, okA := polynomial(v.Args[0], x)
-		b, okB := polynomial(v.Args[1], x)
-		for i := range a {
-			if v.Name == "add" {
-				p[i] = a[i] + b[i]
-				continue
-			}
-			for j := range b {
-				switch n := a[i] * b[j]; {
-				case n != 0 && i+j >= len(p):
-					return p, false
-				case n != 0:
-					p[i+j] += n
-				}
-			}
-		}
-		return p, okA && okB
-	}
-	return p, false
-}
-
-// reluOf returns x where v is where(x <= 0, 0, x), else nil.
-func reluOf(v *expr.Value) *expr.Value {
-	if v.Name != "where" || len(v.Args) != 3 {
-		return nil
-	}
-	test, zero, x := v.Args[0], v.Args[1], v.Args[2]
-	if test.Name == "le" && test.Args[0] == x && isZero(test.Args[1]) && isZero(zero) {
-		return x
-	}
-	return nil
-}
-
-func isZero(v *expr.Value) bool { return v.Op == expr.OpConst && v.Const.Float() == 0 }
 
 // isSum reports whether a reduction adds up elements.
 func isSum(k *ir.Kernel) bool {

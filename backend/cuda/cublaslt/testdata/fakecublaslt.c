@@ -5,6 +5,7 @@
 // in the workspace, the other reads them. As the library does, it rounds products of 16
 // bits before it adds a bias where rows do not begin at multiples of 16 bytes.
 
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 #include <unistd.h>
@@ -13,7 +14,7 @@ enum { OK = 0, INVALID = 7, UNSUPPORTED = 15 };
 enum { R32 = 0, R64 = 1, B16 = 14 };
 
 typedef struct { uint64_t type, rows, cols; int64_t ld; int64_t batch, stride, spare[8]; } Layout;
-typedef struct { uint64_t compute, scale, transA, transB, epilogue; const void* bias; uint64_t spare[26]; } Desc;
+typedef struct { uint64_t compute, scale, transA, transB, epilogue; const void* bias; uint16_t* kept; int64_t keptStride; uint64_t spare[24]; } Desc;
 typedef struct { uint64_t algo[8], workspace; int32_t state; float waves; int32_t reserved[4]; } Result;
 typedef struct { uint64_t workspace; uint32_t reductions, align[4]; } Preference;
 
@@ -40,6 +41,8 @@ int cublasLtMatmulDescSetAttribute(Desc* d, int attribute, const void* value, si
     case 4: d->transB = v; return size == 4 ? OK : INVALID;
     case 7: d->epilogue = v; return size == 4 ? OK : INVALID;
     case 8: d->bias = *(void* const*)value; return size == 8 ? OK : INVALID;
+    case 11: d->kept = *(void* const*)value; return size == 8 ? OK : INVALID;
+    case 12: d->keptStride = *(const int64_t*)value; return size == 8 ? OK : INVALID;
   }
   return INVALID;
 }
@@ -81,6 +84,7 @@ int cublasLtMatmulAlgoGetHeuristic(void* h, Desc* e, Layout* a, Layout* b, Layou
   if (h != &handle || p != &preference || c != d || wanted < 1 || !shapes(e, a, b, d)) return INVALID;
   for (int i = 0; i < 4; i++) if (!p->align[i] || p->align[i] & (p->align[i] - 1)) return INVALID;
   *count = 0;
+  if (e->epilogue & 128 && (d->type != B16 || !e->kept || (uintptr_t)e->kept % 16 || e->keptStride % 8 || e->keptStride < (int64_t)d->rows)) return INVALID;
   if (d->type != R32 && d->type != R64 && d->type != B16) return OK;
   if (a->type == B16 && e->compute != 68) return INVALID;
   if (a->type == R64 ? e->compute != 70 || e->scale != R64 : (e->compute != 68 && e->compute != 77) || e->scale != R32) return INVALID;
@@ -114,6 +118,13 @@ static double rounded(double v, int type) {
   return type == B16 ? get(&b, B16, 0) : v;
 }
 
+// gelu is by tanh, slope its derivative.
+static double gelu(double v) { return v / (1 + exp(-2 * 0.7978845608028654 * (v + 0.044715 * v * v * v))); }
+static double slope(double v) {
+  double s = 1 / (1 + exp(-2 * 0.7978845608028654 * (v + 0.044715 * v * v * v)));
+  return s + v * s * (1 - s) * 2 * 0.7978845608028654 * (1 + 3 * 0.044715 * v * v);
+}
+
 // aligned is whether rows of 16-bit elements begin at multiples of 16 bytes.
 static int aligned(const void* first, const Layout* l) {
   int64_t distances = l->ld | (l->batch > 1 ? l->stride : 0);
@@ -132,7 +143,7 @@ static double sum(const Desc* e, const void* A, const Layout* a, const void* B, 
 
 int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a, const void* B, Layout* b, const void* beta,
                    const void* C, Layout* c, void* D, Layout* d, const uint64_t* algo, void* workspace, size_t bytes, uintptr_t stream) {
-  if (h != &handle || !shapes(e, a, b, d) || C != D || c != d || algo[0] != 4711 || algo[7] != 4712 || bytes != 4096 || !workspace || stream != 77) return INVALID;
+  if (h != &handle || !shapes(e, a, b, d) || c != d || (C != D && get(beta, e->scale, 0) != 1) || algo[0] != 4711 || algo[7] != 4712 || bytes != 4096 || !workspace || stream != 77) return INVALID;
   if (get(alpha, e->scale, 0) != 1 || (get(beta, e->scale, 0) != 0 && get(beta, e->scale, 0) != 1) || (e->epilogue & 4 && !e->bias)) return INVALID;
   int64_t rows = d->rows, columns = d->cols;
   if (d->batch * rows * columns * sizeof(double) > bytes) return INVALID;
@@ -150,6 +161,11 @@ int cublasLtMatmul(void* h, Desc* e, const void* alpha, const void* A, Layout* a
         if (e->epilogue & 4 && !(aligned(A, a) && aligned(B, b) && aligned(D, d))) v = rounded(v, d->type);
         if (e->epilogue & 4) v += get(e->bias, d->type, row);
         if (e->epilogue & 2 && v < 0) v = 0;
+        if (e->epilogue == (128 | 32 | 4)) {
+          e->kept[column * e->keptStride + row] = brain(v);
+          v = gelu(v);
+        }
+        if (e->epilogue == (128 | 64)) v *= slope(get(e->kept, B16, column * e->keptStride + row));
         int64_t to = i * d->stride + column * d->ld + row;
         if (d->type == R64) ((double*)D)[to] = v;
         else if (d->type == B16) ((uint16_t*)D)[to] = brain(v);
