@@ -105,10 +105,9 @@ func (r *recorder) fused(rec *Recorded) error {
 	if r.recorded == nil {
 		r.recorded = r.program
 	}
+	settle := func() error { return nil }
 	if !r.unfused {
-		if err := r.hoist(before); err != nil {
-			return err
-		}
+		settle = r.hoist(before)
 		if len(r.program) < recorded {
 			rec.Program = r.value(slices.Clone(rec.places))
 		}
@@ -131,7 +130,7 @@ func (r *recorder) fused(rec *Recorded) error {
 			return r.fail(fmt.Errorf("%w: fused: internal error: buffer %d is read before it is written", ErrUnrecordable, b))
 		}
 	}
-	return nil
+	return settle() // last: devices compute constants while the host plans
 }
 
 // again has cheap values be computed again, and returns how many.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -27,7 +28,8 @@ type hoister struct {
 // hoist runs the steps that depend on nothing but constants, makes constants of what they
 // give, and takes them out of the program. What cannot be run now stays where it is.
 // Element-wise steps whose results nobody reads are taken out, too.
-func (r *recorder) hoist(p *program.Program) (err error) {
+// Settle, which it returns, waits until devices have computed them.
+func (r *recorder) hoist(p *program.Program) (settle func() error) {
 	h := &hoister{r: r, writers: make([]int, len(p.Buffers)), used: make([]bool, len(p.Buffers))}
 	for i := range p.Steps {
 		for _, o := range p.Steps[i].Out {
@@ -46,14 +48,11 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 					h.done = append(h.done, i)
 				}
 			}
-			err = h.settle()
 		})
 	})
-	if err != nil {
-		return err
-	}
+	settle = h.settling()
 	if h.unread(p); len(h.done) == 0 {
-		return nil
+		return settle
 	}
 	r.without(h.done)
 	for i := range r.program {
@@ -64,7 +63,7 @@ func (r *recorder) hoist(p *program.Program) (err error) {
 			}
 		}
 	}
-	return nil
+	return settle
 }
 
 // unread adds to the steps that are done those that need not be: element-wise ones that write
@@ -191,16 +190,31 @@ func see(v *ir.View, s *Storage, offset int64) {
 	}
 }
 
-// settle waits until the devices have done what they were given: runs come on any stream.
-func (h *hoister) settle() error {
-	for n, i := range h.done {
+// settling returns what waits until the devices have done what they were given: runs come on any
+// stream. Steps that are done have other numbers when it is called.
+func (h *hoister) settling() func() error {
+	type queue struct {
+		drv device.Driver
+		dev device.Device
+		on  device.StreamID
+	}
+	var list []queue
+	for _, i := range h.done {
 		s := &h.r.program[i]
-		if !s.dev.Accelerator() || slices.ContainsFunc(h.done[:n], func(k int) bool { return h.r.program[k].dev == s.dev }) {
-			continue
-		}
-		if err := stream.Settle(context.Background(), s.drv, s.dev, current(s.dev)); err != nil {
-			return err
+		if s.dev.Accelerator() && !slices.ContainsFunc(list, func(q queue) bool { return q.dev == s.dev }) {
+			list = append(list, queue{s.drv, s.dev, current(s.dev)})
 		}
 	}
-	return nil
+	return func() (err error) {
+		Unrecorded(func() {
+			OutsideScope(func() {
+				for _, q := range list {
+					if err = stream.Settle(context.Background(), q.drv, q.dev, q.on); err != nil {
+						return
+					}
+				}
+			})
+		})
+		return err
+	}
 }
