@@ -293,14 +293,12 @@ func (r *reducer) step(b *bucket) error {
 
 // waited notes that the current stream waits for all that others do with the gradients.
 func (r *reducer) waited() {
-	on := []stream.Stream{r.d.group.stream}
-	if r.aside.made {
-		on = append(on, r.aside.to, r.aside.from)
-	}
 	for _, b := range r.buckets {
 		for _, p := range b.parts {
-			for _, s := range on {
-				p.whole.Handle().Waited(s)
+			r.d.group.waited(p.whole)
+			if r.aside.made {
+				p.whole.Handle().Waited(r.aside.to)
+				p.whole.Handle().Waited(r.aside.from)
 			}
 		}
 	}

@@ -85,7 +85,7 @@ func TestCopiesMakeRoom(t *testing.T) {
 	onSimulated(t)
 	device.Install(sim.New(sim.Config{Devices: 2, Async: true, Memory: 24 << 20}))
 	defer device.Install(sim.New(sim.Config{Devices: simulated, Async: true}))
-	copying(t, 6<<20) // two ranks hold 12 MiB each for that
+	copying(t, 12<<20) // two ranks hold 13.5 MiB each for that
 	must(t, errors.Join(together(t, []device.Device{device.Sim(0), device.Sim(1)}, func(g *dist.Group) error {
 		if err := tensor.Scope(func() error {
 			return tensor.Zeros([]int{14 << 20}, tensor.On(g.Device()), tensor.OfType(tensor.Uint8)).Err()

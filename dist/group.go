@@ -59,6 +59,7 @@ type Group struct {
 	timeout time.Duration
 	stream  stream.Stream // an accelerator's, for the group alone
 	give    func()        // gives the stream back
+	turns   turns         // beside it
 	queue   queue         // the host's calls
 
 	dividing *unit // whose gradients are being averaged and divided
@@ -147,11 +148,11 @@ func (g *Group) Close() error {
 	g.queue.wait()
 	var err error
 	if g.give != nil {
-		err = g.stream.Synchronize(context.Background()) // ends with the group's timeout
+		err = g.end(context.Background()) // ends with the group's timeout
 	}
 	err = errors.Join(err, g.comm.Close())
 	if g.give != nil {
-		g.give()
+		g.giveBack()
 	}
 	return g.ended(err)
 }
@@ -243,7 +244,7 @@ func (g *Group) later(b *Batch) *Work {
 	return w
 }
 
-// enqueue gives an accelerator's calls to the group's stream, after what the current
+// enqueue gives an accelerator's calls to a stream of the group's, after what the current
 // stream was given so far.
 func (g *Group) enqueue(b *Batch) *Work {
 	defer b.release()
@@ -253,12 +254,15 @@ func (g *Group) enqueue(b *Batch) *Work {
 			return w
 		}
 	}
-	err := g.stream.WaitStream(stream.Current(g.Device()))
+	on, err := g.streamOf(b)
 	if err == nil {
-		err = g.comm.Do(g.stream.ID(), b.calls...)
+		err = on.WaitStream(stream.Current(g.Device()))
 	}
 	if err == nil {
-		w.event, err = g.stream.RecordEvent(nil)
+		err = g.comm.Do(on.ID(), b.calls...)
+	}
+	if err == nil {
+		w.event, err = on.RecordEvent(nil)
 	}
 	if err != nil {
 		w.err = g.named(err)

@@ -154,7 +154,7 @@ func (u *unit) await() error {
 func (u *unit) ordered(work *Work, t tensor.Tensor) error {
 	err := work.Wait(context.Background())
 	if err == nil && u.group.Device().Accelerator() {
-		t.Handle().Waited(u.group.stream)
+		u.group.waited(t)
 	}
 	return err
 }

@@ -180,3 +180,11 @@ type Communicator interface {
 	// Close gives up what the rank holds. Calls that are not done are not waited for.
 	Close() error
 }
+
+// An Overlapper is a Communicator some of whose batches may be under way beside one another, each
+// on a stream of its own.
+type Overlapper interface {
+	// Overlaps reports whether the calls of a batch may be given to another stream than the batch
+	// before, where the current stream is s. It is alike on all ranks.
+	Overlaps(s device.StreamID, calls ...*Call) bool
+}

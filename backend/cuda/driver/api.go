@@ -152,8 +152,10 @@ type API interface {
 	// StreamWaitEvent makes later work of s wait for e, of any device.
 	StreamWaitEvent(dev int, s Stream, e Event) error
 	// StreamWaitValue32 makes later work of s wait until the word at addr, memory of
-	// the device or page-locked and mapped, is value or up to 1<<31-1 beyond it.
-	StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32) error
+	// the device or page-locked and mapped, is value or up to 1<<31-1 beyond it. With
+	// flush, which CanFlushRemoteWrites allows, that work also sees what other devices
+	// wrote before the word.
+	StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32, flush bool) error
 	StreamCaptureStatus(dev int, s Stream) (CaptureStatus, error)
 
 	EventCreate(dev int, flags EventFlags) (Event, error)
@@ -256,6 +258,7 @@ const (
 	PageableMemoryAccess    Attribute = 88
 	CooperativeLaunch       Attribute = 95
 	MaxSharedPerBlockOptin  Attribute = 97 // the most FunctionMaxDynamicShared may be
+	CanFlushRemoteWrites    Attribute = 98
 	MemoryPoolsSupported    Attribute = 115
 	VirtualMemoryManagement Attribute = 102
 )

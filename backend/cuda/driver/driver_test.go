@@ -387,10 +387,16 @@ func TestWaitValue(t *testing.T) {
 		defer func() { must(t, api.MemFreeHost(0, p)) }()
 		s := stream(t, api, 0)
 		atomic.StoreUint32((*uint32)(p), 7)
-		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 7))
-		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 5))
+		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 7, false))
+		must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 5, false))
 		must(t, api.StreamSynchronize(0, s))
-		if err := api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 8); errors.Is(err, InvalidValue) {
+		if can, err := api.DeviceAttribute(0, CanFlushRemoteWrites); err != nil {
+			t.Error(err)
+		} else if can != 0 {
+			must(t, api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 6, true))
+			must(t, api.StreamSynchronize(0, s))
+		}
+		if err := api.StreamWaitValue32(0, s, Ptr(uintptr(p)), 8, false); errors.Is(err, InvalidValue) {
 			return // the fake runs at once
 		} else if err != nil {
 			t.Fatal(err)

@@ -39,9 +39,12 @@ func (b *binding) StreamWaitEvent(dev int, s Stream, e Event) error {
 	return b.on(cuStreamWaitEvent, dev, uintptr(s), uintptr(e), 0)
 }
 
-func (b *binding) StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32) error {
-	const greaterOrEqual = 0 // CU_STREAM_WAIT_VALUE_GEQ
-	return b.on(cuStreamWaitValue32, dev, uintptr(s), uintptr(addr), uintptr(value), greaterOrEqual)
+func (b *binding) StreamWaitValue32(dev int, s Stream, addr Ptr, value uint32, flush bool) error {
+	flags := uintptr(0) // CU_STREAM_WAIT_VALUE_GEQ
+	if flush {
+		flags |= 1 << 30 // CU_STREAM_WAIT_VALUE_FLUSH
+	}
+	return b.on(cuStreamWaitValue32, dev, uintptr(s), uintptr(addr), uintptr(value), flags)
 }
 
 func (b *binding) StreamCaptureStatus(dev int, s Stream) (CaptureStatus, error) {

@@ -16,7 +16,8 @@ var (
 	awaitWordOp = &ir.Op{Name: "wait for a word"}
 )
 
-// WriteWord writes a word of a device's memory.
+// WriteWord writes a word of a device's memory. A fill does, as it lets captured steps of training be
+// quicker than the driver's own writing of words.
 func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, value uint32) error {
 	api, err := d.on(dev, s, writeWordOp)
 	if err != nil {
@@ -28,11 +29,17 @@ func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, v
 	return d.failed(dev, api.MemsetD32Async(dev, driver.Ptr(addr), value, 1, driver.Stream(s)))
 }
 
-// AwaitWord has a stream wait for a word.
+// AwaitWord has a stream wait for a word. What another device did before it wrote the word can be seen
+// then: a piece of work begins once what it follows is done and can be seen in the whole system. A
+// device that may still have writes from outside on their way is told to look for them.
 func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32) error {
 	api, err := d.on(dev, s, awaitWordOp)
 	if err != nil {
 		return err
 	}
-	return d.failed(dev, api.StreamWaitValue32(dev, driver.Stream(s), driver.Ptr(addr), value))
+	flush, err := api.DeviceAttribute(dev, driver.CanFlushRemoteWrites)
+	if err != nil {
+		return d.failed(dev, err)
+	}
+	return d.failed(dev, api.StreamWaitValue32(dev, driver.Stream(s), driver.Ptr(addr), value, flush != 0))
 }

@@ -47,6 +47,7 @@ type side struct {
 	arrived []device.EventID // by slot: what it copied to the others is there
 	summed  []device.EventID // by slot: it has added up its part
 	given   device.EventID   // it has copied its sums to the others
+	before  captured         // what it captured before
 }
 
 // A gate is a place that no rank passes before all have come.
@@ -109,8 +110,10 @@ func (h *hub) arrive(rank int, calls []*collective.Call, copies, captured bool) 
 	number := h.made[rank]
 	m := h.meetings[number]
 	if m == nil {
-		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, copies: copies, captured: captured,
-			sides: make([]side, h.size), idle: make(chan struct{})}
+		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, copies: copies, captured: captured}
+		if copies {
+			m.sides, m.idle = make([]side, h.size), make(chan struct{})
+		}
 		h.meetings[number] = m
 	}
 	m.calls[rank] = calls

@@ -19,15 +19,21 @@ import (
 // before it found them. Ranks wait for one another on the host as they capture, to learn where the
 // others have their elements.
 //
-// No device runs into a wait for what is behind a wait of another: each piece of work follows, on
-// its own device too, what it waits for on the others. That holds also where a device does the
-// branches of a recording one after the other, in any order that is one of theirs.
+// No device runs into a wait for what is behind a wait of another, also where a device does the
+// branches of a recording one after the other, in any order that is one of theirs. For what ranks
+// tell one another has an order: what arrived of a piece, that it is added up, that the sums of a
+// batch are given, and then the next batch. A wait for any of it follows, on its own device, this
+// rank's telling it and all before it. A rank whose wait has the first place in that order of all that
+// devices are held up by would wait for one that told it already.
+//
+// That leaves a batch free to send what it has while the sums of the one before are copied back; it
+// adds up behind that.
 
-// The words that tell a rank something of another one, by slot.
+// The words that tell a rank something of another one, by slot or turn.
 const (
 	wordArrived = iota // elements that the other sent are in the box
 	wordFree           // the other's box has room for elements
-	wordGiven          // the other has copied its sums to this rank's elements; slot 0 alone
+	wordGiven          // the other has copied its sums to this rank's elements, by turn
 	wordKinds
 )
 
@@ -40,12 +46,28 @@ type mail struct {
 	words, boxes uint64 // addresses: of the words, and of the boxes behind them
 	out, back    device.StreamID
 	begun        device.EventID
-	sent, added  [slots]device.EventID
-	ended        [2]device.EventID // of out and back
-	clearing     device.StreamID   // which ends waits once the group is of no more use
-	over         chan struct{}     // closed by Close
-	unblocking   sync.WaitGroup    // the goroutine that does
-	shut         bool              // none begins any more; the hub's mu guards it
+	sent, added  [mailSlots]device.EventID
+	ended        [2]device.EventID         // of out and back
+	done         [mailSlots]device.EventID // by the turn of a batch: it is over on this rank
+	before       captured                  // of the capture that is under way
+	under        device.CaptureID          // which that is
+	clearing     device.StreamID           // which ends waits once the group is of no more use
+	over         chan struct{}             // closed by Close
+	unblocking   sync.WaitGroup            // the goroutine that does
+	shut         bool                      // none begins any more; the hub's mu guards it
+}
+
+// A captured says how much one capture has so far: batches, which take words in turn, and pieces,
+// which take slots.
+type captured struct{ batches, pieces int }
+
+// begin returns what the capture of a stream has so far.
+func (c *Communicator) begin(s device.StreamID) captured {
+	l := c.mail
+	if id := c.driver.(device.Capturer).CaptureOf(c.device.Index, s); id != l.under {
+		l.under, l.before = id, captured{}
+	}
+	return l.before
 }
 
 // post makes what the ranks of a group have for captured calls.
@@ -79,9 +101,9 @@ func (c *Communicator) openMail() error {
 			return err
 		}
 	}
-	n := int64(slots * (c.size - 1))
-	before := n * wordKinds * wordBytes
-	bytes := before + n*c.slotBytes()
+	others := int64(c.size - 1)
+	before := others * wordKinds * mailSlots * wordBytes
+	bytes := before + others*mailSlots*c.slotBytes()
 	if l.memory, err = c.driver.Alloc(dev, bytes); errors.Is(err, device.ErrOutOfMemory) && memory.EmptyCache(c.device) == nil {
 		l.memory, err = c.driver.Alloc(dev, bytes)
 	}
@@ -93,7 +115,7 @@ func (c *Communicator) openMail() error {
 		return err
 	}
 	for other := range c.size {
-		for slot := range slots {
+		for slot := range mailSlots {
 			if other != c.rank && err == nil {
 				err = words.WriteWord(dev, l.clearing, dev, c.word(c.rank, wordFree, slot, other), 1)
 			}
@@ -105,9 +127,10 @@ func (c *Communicator) openMail() error {
 // events returns where the mail has its events.
 func (l *mail) events() []*device.EventID {
 	list := []*device.EventID{&l.begun, &l.ended[0], &l.ended[1]}
-	for slot := range slots {
-		list = append(list, &l.sent[slot], &l.added[slot])
+	for slot := range mailSlots {
+		list = append(list, &l.sent[slot], &l.added[slot], &l.done[slot])
 	}
+
 	return list
 }
 
@@ -121,7 +144,7 @@ func place(size, rank, other, slot int) int {
 
 // word returns the address of a word of a rank that tells it something of another one.
 func (c *Communicator) word(rank, kind, slot, other int) uint64 {
-	at := kind*slots*(c.size-1) + place(c.size, rank, other, slot)
+	at := kind*mailSlots*(c.size-1) + place(c.size, rank, other, slot)
 	return c.hub.ends[rank].mail.words + uint64(at*wordBytes)
 }
 
@@ -199,48 +222,79 @@ func (c *Communicator) over(end *Communicator) error {
 // A letter is the work of captured calls as it is recorded. The first error stays, and nothing is
 // recorded after it.
 type letter struct {
-	c   *Communicator
-	m   *meeting
-	s   device.StreamID
-	err error
+	c      *Communicator
+	m      *meeting
+	s      device.StreamID
+	before captured // of the capture
+	err    error
 }
 
 // send records all-reduces on a stream that is captured, once all ranks capture them.
 func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.Call) error {
+	l, before := c.mail, c.begin(s)
+	m.sides[c.rank].before = before
 	if err := c.hub.pass(m, c.rank, 0); err != nil {
 		return err
 	}
 	defer c.hub.finish(m)
 	c.last = m
-	l, w := c.mail, &letter{c: c, m: m, s: s}
-	w.record(l.begun, s)
+	for rank := range m.sides {
+		if other := m.sides[rank].before; other != before {
+			return fmt.Errorf("%w: rank %d has captured %d batches in %d pieces before in its graph, rank %d %d in %d",
+				collective.ErrMismatch, c.rank, before.batches, before.pieces, rank, other.batches, other.pieces)
+		}
+	}
+	list := pieces(calls, c.set.Piece, c.size)
+	l.before = captured{before.batches + 1, before.pieces + len(list)}
+	w := &letter{c: c, m: m, s: s, before: before}
+	w.enter()
+	for i, p := range list {
+		slot := (before.pieces + i) % mailSlots
+		w.deliver(slot, before.pieces+i >= mailSlots, p)
+		if i == 0 && before.batches > 0 {
+			w.wait(s, l.ended[1]) // the batch before told that its sums are given
+		}
+		w.add(slot, p)
+		w.give(slot, p)
+	}
+	w.leave(list)
+	return w.err
+}
+
+// enter has the streams of copies begin with a batch, once its word is free: the batch that had it
+// before is over on this rank.
+func (w *letter) enter() {
+	l := w.c.mail
+	w.record(l.begun, w.s)
 	for _, on := range []device.StreamID{l.out, l.back} {
 		w.wait(on, l.begun)
 	}
-	list := pieces(calls, c.set.Piece, c.size)
+	if w.before.batches >= mailSlots {
+		w.wait(l.out, l.done[w.before.batches%mailSlots])
+	}
+}
+
+// leave has the batch's stream wait until its sums are there on all ranks.
+func (w *letter) leave(list []piece) {
+	l, turn := w.c.mail, w.before.batches%mailSlots
 	// Who adds up nothing gives nothing. It would not wait for the others either before it said so
 	// again, which they might take for what it said before.
 	gives := func(rank int) bool {
 		return slices.ContainsFunc(list, func(p piece) bool { return p.has(rank) })
 	}
-	for i, p := range list {
-		w.deliver(i, p)
-		w.add(i, p)
-		w.give(i, p)
-	}
-	if gives(c.rank) {
-		w.others(func(rank int) { w.tell(l.back, wordGiven, 0, rank) })
+	if gives(w.c.rank) {
+		w.others(func(rank int) { w.tell(l.back, wordGiven, turn, rank) })
 	}
 	for i, on := range []device.StreamID{l.out, l.back} {
 		w.record(l.ended[i], on)
-		w.wait(s, l.ended[i])
+		w.wait(w.s, l.ended[i])
 	}
 	w.others(func(rank int) {
 		if gives(rank) {
-			w.await(s, wordGiven, 0, rank)
+			w.await(w.s, wordGiven, turn, rank)
 		}
 	})
-	return w.err
+	w.record(l.done[turn], w.s)
 }
 
 // do calls f unless something failed.
@@ -280,10 +334,11 @@ func (w *letter) others(f func(rank int)) {
 	}
 }
 
-// deliver copies to every other rank's box what that one adds up of piece i.
-func (w *letter) deliver(i int, p piece) {
-	l, slot := w.c.mail, i%slots
-	if i >= slots {
+// deliver copies to every other rank's box what that one adds up of a piece. Where the slot is used
+// again this rank has added up what was in it.
+func (w *letter) deliver(slot int, again bool, p piece) {
+	l := w.c.mail
+	if again {
 		w.wait(l.out, l.added[slot])
 	}
 	w.others(func(rank int) {
@@ -299,9 +354,9 @@ func (w *letter) deliver(i int, p piece) {
 	w.record(l.sent[slot], l.out)
 }
 
-// add adds up this rank's part of piece i.
-func (w *letter) add(i int, p piece) {
-	l, slot := w.c.mail, i%slots
+// add adds up this rank's part of a piece.
+func (w *letter) add(slot int, p piece) {
+	l := w.c.mail
 	w.wait(w.s, l.sent[slot])
 	if p.has(w.c.rank) {
 		w.others(func(rank int) { w.await(w.s, wordArrived, slot, rank) })
@@ -313,13 +368,13 @@ func (w *letter) add(i int, p piece) {
 	w.record(l.added[slot], w.s)
 }
 
-// give copies this rank's sums of piece i to the others' elements.
-func (w *letter) give(i int, p piece) {
+// give copies this rank's sums of a piece to the others' elements.
+func (w *letter) give(slot int, p piece) {
 	l := w.c.mail
 	if !p.has(w.c.rank) {
 		return
 	}
-	w.wait(l.back, l.added[i%slots])
+	w.wait(l.back, l.added[slot])
 	w.others(func(rank int) {
 		w.do(func() error { return w.c.share(l.back, w.m, p, rank) })
 	})
@@ -343,7 +398,7 @@ func (c *Communicator) unblock() {
 		}
 		for other := range c.size {
 			for kind := range wordKinds {
-				for slot := range slots {
+				for slot := range mailSlots {
 					if other != c.rank && c.words.WriteWord(dev, c.mail.clearing, dev, c.word(c.rank, kind, slot, other), 1) != nil {
 						return // the device is of no more use either
 					}

@@ -58,7 +58,10 @@ type Communicator struct {
 	words device.Signaler // the driver, with mail
 }
 
-var _ collective.Communicator = (*Communicator)(nil)
+var (
+	_ collective.Communicator = (*Communicator)(nil)
+	_ collective.Overlapper   = (*Communicator)(nil)
+)
 
 // New returns ends of a group like inner's, which they own: the ends of a group within the
 // process, by rank, each on another accelerator of one kind. Where these do not reach one
@@ -206,6 +209,13 @@ func part(calls []*collective.Call) (shared, pairs []*collective.Call) {
 		}
 	}
 	return shared, pairs
+}
+
+// Overlaps reports whether all calls of a batch are captured, and made by copies. By those that are
+// not captured steps of training are no quicker then.
+func (c *Communicator) Overlaps(s device.StreamID, calls ...*collective.Call) bool {
+	shared, pairs := part(calls)
+	return len(shared) > 0 && len(pairs) == 0 && c.mail != nil && c.captured(s) && c.takes(shared)
 }
 
 // captured reports whether a stream is.

@@ -13,15 +13,20 @@ import (
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
-// Calls are cut into pieces, so that the copies of one go on while another one is added up. A
-// slot of scratch memory has what the other ranks send of a piece; a piece takes the slot of the
-// one that was so many before.
-const slots = 4
+// Calls are cut into pieces, so that the copies of one go on while another one is added up. A slot
+// of scratch memory has what the other ranks send of a piece; a piece takes the slot of the one that
+// was so many before. Batches that are captured overlap, and have a slot for each piece of two of
+// them, as GPUs cut what a bucket has.
+const (
+	laneSlots = 2
+	mailSlots = 4
+)
 
 // A lane is what a rank needs on its device, made at the first call: streams for copies to the
 // other ranks of elements and of sums, events, and scratch memory.
 type lane struct {
 	made      bool
+	pieces    int // sent so far, by each rank
 	out, back device.StreamID
 	side      side
 	memory    memory.Block
@@ -129,16 +134,16 @@ func (l *lane) ready(c *Communicator, s device.StreamID) error {
 	stream(&l.out)
 	stream(&l.back)
 	if l.side.arrived == nil {
-		l.side.arrived, l.side.summed = make([]device.EventID, slots), make([]device.EventID, slots)
+		l.side.arrived, l.side.summed = make([]device.EventID, laneSlots), make([]device.EventID, laneSlots)
 	}
 	event(&l.side.ready)
 	event(&l.side.given)
-	for i := range slots {
+	for i := range laneSlots {
 		event(&l.side.arrived[i])
 		event(&l.side.summed[i])
 	}
 	if err == nil && l.memory.Addr == 0 {
-		l.memory, err = memory.Alloc(c.device, c.driver, s, slots*int64(c.size-1)*c.slotBytes())
+		l.memory, err = memory.Alloc(c.device, c.driver, s, laneSlots*int64(c.size-1)*c.slotBytes())
 	}
 	l.side.scratch = l.memory.Addr
 	l.made = err == nil
@@ -220,15 +225,17 @@ func (w *work) run(list []piece) error {
 		return err
 	}
 	for i, p := range list {
-		err := w.send(i, p)
+		slot := l.pieces % laneSlots
+		l.pieces++
+		err := w.send(slot, p)
 		if err == nil {
 			err = w.c.hub.pass(w.m, w.c.rank, i+1)
 		}
 		if err == nil {
-			err = w.add(i, p)
+			err = w.add(slot, p)
 		}
 		if err == nil {
-			err = w.give(i, p)
+			err = w.give(slot, p)
 		}
 		if err != nil {
 			return err
@@ -261,29 +268,28 @@ func (w *work) await(s device.StreamID, rank int, e device.EventID) error {
 	return w.drv.WaitEvent(w.dev, s, w.c.hub.ends[rank].device.Index, e)
 }
 
-// slot returns where a rank's scratch memory has what another one sends of piece i.
-func (w *work) slot(rank, i, from int) uint64 {
+// slot returns where a rank's scratch memory has what another one sends of the piece of a slot.
+func (w *work) slot(rank, slot, from int) uint64 {
 	if from > rank {
 		from--
 	}
-	at := int64(i%slots*(w.c.size-1)+from) * w.c.slotBytes()
+	at := int64(slot*(w.c.size-1)+from) * w.c.slotBytes()
 	return w.m.sides[rank].scratch + uint64(at)
 }
 
-// send copies to every other rank what it adds up of piece i, once the slot is free there.
-func (w *work) send(i int, p piece) error {
+// send copies to every other rank what it adds up of a piece, once the slot is free there: what a
+// batch before had in it is added up.
+func (w *work) send(slot int, p piece) error {
 	l := &w.c.lane
 	return errors.Join(w.each(func(rank int, other *side) error {
 		if rank == w.c.rank || !p.has(rank) {
 			return nil
 		}
-		if i >= slots {
-			if err := w.await(l.out, rank, other.summed[i%slots]); err != nil {
-				return err
-			}
+		if err := w.await(l.out, rank, other.summed[slot]); err != nil {
+			return err
 		}
-		return w.c.post(l.out, w.m.calls[w.c.rank], p, rank, w.slot(rank, i, w.c.rank))
-	}), w.drv.RecordEvent(w.dev, l.side.arrived[i%slots], l.out))
+		return w.c.post(l.out, w.m.calls[w.c.rank], p, rank, w.slot(rank, slot, w.c.rank))
+	}), w.drv.RecordEvent(w.dev, l.side.arrived[slot], l.out))
 }
 
 // post copies to a box of another rank what that one adds up of a piece.
@@ -295,26 +301,26 @@ func (c *Communicator) post(s device.StreamID, calls []*collective.Call, p piece
 	})
 }
 
-// add adds up this rank's part of piece i, once the others' is there.
-func (w *work) add(i int, p piece) error {
+// add adds up this rank's part of a piece, once the others' is there.
+func (w *work) add(slot int, p piece) error {
 	l := &w.c.lane
 	if !p.has(w.c.rank) {
-		return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+		return nil // what a batch before has in the slot may not be added up yet
 	}
 	err := w.each(func(rank int, other *side) error {
 		if rank == w.c.rank {
 			return nil
 		}
-		return w.await(w.s, rank, other.arrived[i%slots])
+		return w.await(w.s, rank, other.arrived[slot])
 	})
 	if err != nil {
 		return err
 	}
-	err = w.c.sums(w.s, w.m.calls[w.c.rank], p, func(rank int) uint64 { return w.slot(w.c.rank, i, rank) })
+	err = w.c.sums(w.s, w.m.calls[w.c.rank], p, func(rank int) uint64 { return w.slot(w.c.rank, slot, rank) })
 	if err != nil {
 		return err
 	}
-	return w.drv.RecordEvent(w.dev, l.side.summed[i%slots], w.s)
+	return w.drv.RecordEvent(w.dev, l.side.summed[slot], w.s)
 }
 
 // sums adds up this rank's part of a piece; box says where another rank's elements are.
@@ -360,13 +366,13 @@ func (c *Communicator) sum(s device.StreamID, call *collective.Call, from, n int
 	return nil
 }
 
-// give copies this rank's sums of piece i to the others.
-func (w *work) give(i int, p piece) error {
+// give copies this rank's sums of a piece to the others.
+func (w *work) give(slot int, p piece) error {
 	l := &w.c.lane
 	if !p.has(w.c.rank) {
 		return nil
 	}
-	if err := w.await(l.back, w.c.rank, l.side.summed[i%slots]); err != nil {
+	if err := w.await(l.back, w.c.rank, l.side.summed[slot]); err != nil {
 		return err
 	}
 	return w.each(func(rank int, _ *side) error {

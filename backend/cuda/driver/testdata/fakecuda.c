@@ -289,7 +289,7 @@ int cuStreamSynchronize(void* s) { CHECK(s, STREAM); return capture(s) ? CAPTURI
 int cuStreamWaitEvent(void* s, Object* e, unsigned flags) { CHECK(s, STREAM); return e && e->kind == EVENT && !flags ? OK : HANDLE; }
 int cuStreamWaitValue32_v2(void* s, uint64_t addr, unsigned value, unsigned flags) {
   CHECK(s, STREAM);
-  return addr && !flags && (int)(*(unsigned*)addr - value) >= 0 ? OK : VALUE;  // what must be waited for never comes
+  return addr && !(flags & ~(1u << 30)) && (int)(*(unsigned*)addr - value) >= 0 ? OK : VALUE;  // what must be waited for never comes
 }
 int cuStreamIsCapturing(void* s, int* status) { CHECK(s, STREAM); *status = capture(s) != 0; return OK; }
 int cuEventCreate(Event** e, unsigned flags) {
