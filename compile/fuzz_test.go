@@ -18,7 +18,7 @@ func forward4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 	for i := 0; i+2 < len(code) && i < 60; i += 3 {
 		a, b := at(code[i+1]), at(code[i+2])
 		var y tensor.Tensor
-		switch code[i] % 14 {
+		switch code[i] % 16 {
 		case 0:
 			y = a.Add(b)
 		case 1:
@@ -52,6 +52,10 @@ func forward4(code []byte, x ...tensor.Tensor) ([]tensor.Tensor, error) {
 			y = a.Sub(tensor.From([]float32{1, 2, 3, float32(code[i+2])}))
 		case 12:
 			y = a.Tanh().Add(tensor.Randn([]int{4, 1}))
+		case 13: // over one channel
+			y = a.Reshape(1, 1, 4, 4).Conv2d(b.Narrow(0, 0, 3).Narrow(1, int(code[i+2])%2, 3).Reshape(1, 1, 3, 3), tensor.Padding(1)).Reshape(4, 4)
+		case 14: // of two channels, with a bias
+			y = a.Reshape(1, 2, 2, 4).Conv2d(b.Narrow(0, 0, 1).Reshape(2, 2, 1, 1), tensor.Bias(b.Narrow(0, 1, 1).Narrow(1, 0, 2).Reshape(2))).ReLU().Reshape(4, 4)
 		default:
 			parts := a.Chunk(2, 0)
 			y = tensor.Cat([]tensor.Tensor{parts[1], parts[0]}, 0)

@@ -106,6 +106,70 @@ func (w *workload) compiledRows() []row {
 	return grouped("Compiled steps of training", rows)
 }
 
+// cpuCompiledRows are steps of training as programs on the CPU, beside eager code, the matrix
+// products of the perceptron's step and, where compiled is set, what PyTorch's compiler makes.
+func (w *workload) cpuCompiledRows(compiled bool) (rows []row) {
+	mlp, digits, _, _ := w.trainings()
+	how := "eager"
+	if compiled {
+		how = "compile"
+	}
+	for _, threads := range cpuThreads {
+		add := func(t training, name, how string, ours maker, targets ...target) {
+			r := row{name: name, in: t.in, ours: ours, setup: "step = " + t.how(how), torch: "step(a, b)", targets: targets}
+			if how == "" {
+				r.in, r.setup, r.torch = mlpFactors(t.in[0].Shape[0]), "", mlpProducts
+			}
+			rows = append(rows, measured(wallTime, microseconds, []row{r})[0].with(threads))
+		}
+		const products = "products of a step of the MLP"
+		add(mlp, products, "", eachProduct)
+		add(mlp, "step of the MLP, eager", "eager", trainer(mlp.network, mlp.optimizer))
+		add(mlp, "step of the MLP, compiled", how, mlp.compiled(), atMost(1, byPyTorch), atMost(1.1, withThreads(products, threads)))
+		const eager = "step of the digits example, eager"
+		add(digits, eager, "eager", trainer(digits.network, digits.optimizer))
+		add(digits, "step of the digits example, compiled", how, digits.compiled(), atMost(1, byPyTorch), atMost(0.8, withThreads(eager, threads)))
+	}
+	return grouped("Steps of training as programs", rows)
+}
+
+// mlpFactors are the pairs of matrices that a step of training of the perceptron multiplies.
+func mlpFactors(batch int) []operand {
+	const in, hidden, out = 784, 1024, 10
+	list := []operand{
+		f32(batch, in), f32(in, hidden), f32(batch, hidden), f32(hidden, hidden), f32(batch, hidden), f32(hidden, out),
+		turned(out, batch), f32(batch, hidden), f32(batch, out), turned(out, hidden), turned(hidden, batch), f32(batch, hidden),
+		f32(batch, hidden), turned(hidden, hidden), turned(hidden, batch), f32(batch, in),
+	}
+	for i := range list {
+		list[i].Name, list[i].List = "a", true
+	}
+	return list
+}
+
+// turned is an operand that lies in memory with its axes swapped.
+func turned(rows, columns int) operand {
+	o := f32(rows, columns)
+	o.Transposed = true
+	return o
+}
+
+const mlpProducts = "[x @ y for x, y in zip(a[::2], a[1::2])]"
+
+// eachProduct makes the products of pairs.
+func eachProduct(*ourSide) (call, error) {
+	return func(x []T) error {
+		for ; len(x) > 1; x = x[2:] {
+			y := x[0].MatMul(x[1])
+			if err := y.Err(); err != nil {
+				return err
+			}
+			y.Release()
+		}
+		return nil
+	}, nil
+}
+
 // how returns PyTorch's statement for the step, as eager calls or in a CUDA graph.
 func (t training) how(how string) string { return fmt.Sprintf(t.torch, how) }
 
