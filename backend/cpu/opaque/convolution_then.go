@@ -120,16 +120,25 @@ func (s *correlation) finish(unit, r0, r1, w0, w1 int) {
 	}
 }
 
+// finishImages tells what follows that rows [r0, r1) of a group have finished all windows of
+// so many images.
+func (s *correlation) finishImages(unit, images, r0, r1 int) {
+	if s.then != nil && images > 0 {
+		s.then(Block{s.first + unit/s.groups, images, unit%s.groups*s.rows + r0, r1 - r0, 0, ir.NumElements(s.windows)})
+	}
+}
+
 // gatheredElements is how many elements of finished groups follow at once, about: fewer take
 // less time than the call.
 const gatheredElements = 16 << 10
 
-// A gathered is groups of an image that are finished, one after the other.
+// A gathered is groups of an image that are finished, one after the other, or images where each
+// is one group.
 type gathered struct{ unit, units int }
 
 // add adds a group, whose windows are n, to those that are finished.
 func (g *gathered) add(s *correlation, unit, n int) {
-	if g.units > 0 && (unit != g.unit+g.units || unit%s.groups == 0) {
+	if g.units > 0 && (unit != g.unit+g.units || unit%s.groups == 0 && s.groups > 1) {
 		g.flush(s)
 	}
 	if g.units == 0 {
@@ -142,7 +151,10 @@ func (g *gathered) add(s *correlation, unit, n int) {
 
 // flush tells what follows of the groups.
 func (g *gathered) flush(s *correlation) {
-	if g.units > 0 {
+	switch {
+	case s.groups == 1:
+		s.finishImages(g.unit, g.units, 0, s.rows)
+	case g.units > 0:
 		s.finish(g.unit, 0, g.units*s.rows, 0, ir.NumElements(s.windows))
 	}
 	g.units = 0

@@ -387,14 +387,19 @@ func (t *tiling[T]) window(c *conv.Cutting, i int) int {
 // store takes the sums of windows [lo, hi) to the rows of a block.
 func (t *tiling[T]) store(sums unsafe.Pointer, group, block, lo, hi int) {
 	size := int(unsafe.Sizeof(T(0)))
-	first := block * t.lanes
+	first, whole := block*t.lanes, 0 // images that are finished
 	for at := lo; at < hi; {
 		u, w := at/t.size, at%t.size
 		n := min(t.size-w, hi-at)
 		pitch := max(t.size, t.pitch)
 		to := unsafe.Add(t.out, (((u*t.groups+group)*t.rows+first)*pitch+w)*size)
 		turn(t.level, size, to, unsafe.Add(sums, (at-lo)*t.lanes*size), pitch*size, t.lanes*size, n, min(t.lanes, t.rows-first))
-		t.finish(u*t.groups+group, first, min(first+t.lanes, t.rows), w, w+n)
+		if whole++; n < t.size {
+			t.finishImages((u-whole+1)*t.groups+group, whole-1, first, min(first+t.lanes, t.rows))
+			t.finish(u*t.groups+group, first, min(first+t.lanes, t.rows), w, w+n)
+			whole = 0
+		}
 		at += n
 	}
+	t.finishImages((hi/t.size-whole)*t.groups+group, whole, first, min(first+t.lanes, t.rows))
 }
