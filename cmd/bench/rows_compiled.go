@@ -109,7 +109,7 @@ func (w *workload) compiledRows() []row {
 // cpuCompiledRows are steps of training as programs on the CPU, beside eager code, the matrix
 // products of the perceptron's step and, where compiled is set, what PyTorch's compiler makes.
 func (w *workload) cpuCompiledRows(compiled bool) (rows []row) {
-	mlp, digits, _, _ := w.trainings()
+	mlp, digits, _, _, _ := w.trainings()
 	how := "eager"
 	if compiled {
 		how = "compile"
