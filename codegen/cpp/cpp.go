@@ -40,6 +40,9 @@ func (t Types) Of(k expr.Kind) string {
 	return t.T
 }
 
+// Name spells a name as functors do.
+func (l *language) Name(name string) string { return Name(name) }
+
 // Constant spells a number in the type that its kind has.
 func (l *language) Constant(v *expr.Value) string {
 	s := v.Const

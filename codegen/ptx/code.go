@@ -134,6 +134,9 @@ func (l *language) register(v *expr.Value) string {
 	return r
 }
 
+// Name is not asked for the register of a value, which register finds.
+func (l *language) Name(name string) string { return name }
+
 // Constant puts a number into a register.
 func (l *language) Constant(v *expr.Value) string {
 	d := l.g.KindDType(v.Kind)

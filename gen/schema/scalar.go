@@ -225,8 +225,8 @@ func (l *loader) elementwiseParams(e *entry) {
 			l.errorf(p.Pos, "expr: operand %q is a list; expressions read single operands", p.Name)
 		case p.Optional:
 			l.errorf(p.Pos, "expr: operand %q is optional; an expression reads every operand", p.Name)
-		case p.Name == "index" && op.Factory():
-			l.errorf(p.Pos, "expr: index is the place of the element in a factory; choose another name for the argument")
+		case p.Name == "index":
+			l.errorf(p.Pos, "expr: index is the place of an element; choose another name for the parameter")
 		}
 	}
 }

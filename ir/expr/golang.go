@@ -39,6 +39,9 @@ func (l *golang) typeOf(k Kind) string {
 	return l.types.T
 }
 
+// Name is what it is: no schema has a name that means something in Go.
+func (l *golang) Name(name string) string { return name }
+
 // Constant spells a number with all its digits, which Go rounds to the type it is
 // instantiated with. There are no literals for infinities, NaN and -0.
 func (l *golang) Constant(v *Value) string {

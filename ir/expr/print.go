@@ -27,6 +27,8 @@ const (
 // A Language spells values as source text; Print decides on shared parts.
 type Language interface {
 	Constant(v *Value) string
+	// Name spells the name of an operand, an argument or another value from outside.
+	Name(name string) string
 	// Call spells a function of printed arguments and tells its binding strength.
 	Call(v *Value, args []Part) Part
 }
@@ -51,7 +53,7 @@ func (p Part) In(outer int) string {
 // Print returns the graph as source of a language: of Go (Go), of CUDA C++ (package
 // codegen/cpp) or of a backend's own.
 func (g *Graph) Print(lang Language) Code {
-	p := &printer{lang: lang, done: map[*Value]Part{}}
+	p := &printer{lang: lang, done: map[*Value]Part{}, names: g.outside()}
 	var results []string
 	for _, root := range g.Roots {
 		results = append(results, p.value(root).Text)
@@ -65,6 +67,8 @@ type printer struct {
 	lang Language
 	lets []Let
 	done map[*Value]Part
+	// names has those of values from outside.
+	names map[string]bool
 }
 
 // value prints a value and, where it has several uses, names it. Names and constants are
@@ -81,7 +85,7 @@ func (p *printer) value(v *Value) Part {
 			q.Prec = Unary
 		}
 	case OpName:
-		q = Part{v.Name, Atom, v}
+		q = Part{p.lang.Name(v.Name), Atom, v}
 	default:
 		args := make([]Part, len(v.Args))
 		for i, a := range v.Args {
@@ -90,11 +94,31 @@ func (p *printer) value(v *Value) Part {
 		q = p.lang.Call(v, args)
 		q.Value = v
 		if v.Uses > 1 {
-			name := "t" + strconv.Itoa(len(p.lets))
+			name := p.free("t" + strconv.Itoa(len(p.lets)))
 			p.lets = append(p.lets, Let{name, q.Text, v.Kind})
 			q = Part{name, Atom, v}
 		}
 	}
 	p.done[v] = q
 	return q
+}
+
+// free returns name, or where a value from outside has it a name that a schema cannot give: none ends
+// with an underscore.
+func (p *printer) free(name string) string {
+	if p.names[name] {
+		return name + "_"
+	}
+	return name
+}
+
+// outside has the names of values that g does not compute.
+func (g *Graph) outside() map[string]bool {
+	names := map[string]bool{}
+	for _, v := range g.Values {
+		if v.Op == OpName {
+			names[v.Name] = true
+		}
+	}
+	return names
 }

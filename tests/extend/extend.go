@@ -20,7 +20,8 @@ const (
 	Root   = "../../.."
 )
 
-// NewOperator is what a person writes to add operators: nothing else. The gradient of
+// NewOperator is what a person writes to add operators: nothing else. Some have names that mean something in
+// what is emitted: r, x, t0 and double. The gradient of
 // the first is derived from its expression, and those of the second, which has two
 // results, and of the third, which folds two operands by two states to two results. The
 // last writes over lists of tensors.
@@ -46,23 +47,23 @@ const NewOperator = `
     expr: {px: r*cos(phi), py: r*sin(phi)}
     test: {domain: [0.25, 1.25], ulp: 8, cases: [[2, 0, 2, 0], [1, 0.5235987755982988, 0.8660254037844387, 0.49999999999999994]]}
 
-  - op: weighed(x Tensor, w Tensor, *, dim []int = nil, keepdim bool = false) -> (total Tensor, weight Tensor)
-    doc: returns the sums of w*x and of w over dim.
+  - op: weighed(x Tensor, double Tensor, *, dim []int = nil, keepdim bool = false) -> (total Tensor, weight Tensor)
+    doc: returns the sums of double*x and of double over dim.
     dtypes: float
     reduce:
       init: {total: 0, weight: 0}
-      map: {total: w*x, weight: w}
+      map: {total: double*x, weight: double}
       combine: {total: a.total + b.total, weight: a.weight + b.weight}
       finish: {total: a.total, weight: a.weight}
     test: {domain: [-2, 2], ulp: 8, samples: [{shapes: [[3, 4], [3, 4]]}, {shapes: [[2, 3, 4], [4]], args: {dim: [1], keepdim: true}}, {shapes: [[40, 300], [300]], args: {dim: [1]}}]}
 
-  - op: running_moments(means Tensor..., spreads Tensor..., xs Tensor..., share float)
-    doc: moves means towards xs, and spreads towards the squares of their distances.
+  - op: running_moments(means Tensor..., spreads Tensor..., x Tensor..., t0 float)
+    doc: moves means by a share of t0 towards x, and spreads towards the squares of their distances.
     dtypes: float
     expr:
-      let: {d: xs - means}
-      means: means + share*d
-      spreads: spreads + share*(d*d - spreads)
+      let: {d: x - means}
+      means: means + t0*d
+      spreads: spreads + t0*(d*d - spreads)
     grad: none
     tags: [hidden]
 `

@@ -296,18 +296,18 @@ func (e *emitter) cudaBodies(b *strings.Builder, op *schema.Op, line func(v sche
 func jointFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph) {
 	cudaFields(b, op, name)
 	operands := op.Operands()
-	values := make([]string, len(operands))
+	values, array := make([]string, len(operands)), local("x", op)
 	for _, p := range operands {
 		i := bodies.OperandIndex(op, p.Name)
-		values[i] = fmt.Sprintf("%s = x[%d]", p.Name, i)
+		values[i] = fmt.Sprintf("%s = %s[%d]", cpp.Name(p.Name), array, i)
 	}
-	fmt.Fprintf(b, "  SINTER_FN void operator()(T (&x)[%d]) const {\n    const T %s;\n", len(operands), strings.Join(values, ", "))
+	fmt.Fprintf(b, "  SINTER_FN void operator()(T (&%s)[%d]) const {\n    const T %s;\n", array, len(operands), strings.Join(values, ", "))
 	code := cudaTypes.Print(g)
 	for _, l := range code.Lets {
 		fmt.Fprintf(b, "    const %s %s = %s;\n", cudaTypes.Of(l.Kind), l.Name, l.Expr)
 	}
 	for i, result := range code.Results {
-		fmt.Fprintf(b, "    x[%d] = %s;\n", i, result)
+		fmt.Fprintf(b, "    %s[%d] = %s;\n", array, i, result)
 	}
 	b.WriteString("  }\n")
 }
@@ -318,7 +318,7 @@ func cudaFields(b *strings.Builder, op *schema.Op, name string) {
 	fmt.Fprintf(b, "template <class T> struct %s {\n  typedef typename real_of<T>::type R;\n", name)
 	for _, p := range op.Attrs() {
 		if t := fieldType(p); t != "" {
-			fmt.Fprintf(b, "  %s %s;\n", t, p.Name)
+			fmt.Fprintf(b, "  %s %s;\n", t, cpp.Name(p.Name))
 		}
 	}
 }
@@ -339,9 +339,9 @@ func cudaFunctor(b *strings.Builder, op *schema.Op, name string, g *expr.Graph, 
 	resultsType(b, g)
 	params := []string{first}
 	for _, p := range operands {
-		params = append(params, operandType(p, g)+" "+p.Name)
+		params = append(params, operandType(p, g)+" "+cpp.Name(p.Name))
 	}
-	cudaMember(b, g, cudaTypes, member, strings.Join(params, ", "))
+	cudaMember(b, op, g, cudaTypes, member, strings.Join(params, ", "))
 }
 
 // resultsType prints the type of several results of a functor.
@@ -388,10 +388,10 @@ func fieldType(p *schema.Param) string {
 
 // cudaMember prints a member function that computes g: its value, or a Results of
 // several.
-func cudaMember(b *strings.Builder, g *expr.Graph, types cpp.Types, name, params string) {
-	code := types.Print(g)
+func cudaMember(b *strings.Builder, op *schema.Op, g *expr.Graph, types cpp.Types, name, params string) {
+	code, results := types.Print(g), local("r", op)
 	if len(code.Results) > 1 {
-		fmt.Fprintf(b, "  SINTER_FN Results %s(%s) const {\n    Results r;\n", name, params)
+		fmt.Fprintf(b, "  SINTER_FN Results %s(%s) const {\n    Results %s;\n", name, params, results)
 	} else if result := types.Of(g.Roots[0].Kind); len(code.Lets) == 0 {
 		fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const { return %s; }\n", result, name, params, code.Results[0])
 		return
@@ -406,9 +406,18 @@ func cudaMember(b *strings.Builder, g *expr.Graph, types cpp.Types, name, params
 		return
 	}
 	for i, result := range code.Results {
-		fmt.Fprintf(b, "    get<%d>(r) = %s;\n", i, result)
+		fmt.Fprintf(b, "    get<%d>(%s) = %s;\n", i, results, result)
 	}
-	b.WriteString("    return r;\n  }\n")
+	fmt.Fprintf(b, "    return %s;\n  }\n", results)
+}
+
+// local is the name of a local of op's functors, which none of its operands and arguments has.
+func local(name string, op *schema.Op) string {
+	var taken []string
+	for _, p := range op.Params {
+		taken = append(taken, p.Name)
+	}
+	return cpp.Free(name, taken)
 }
 
 // cudaFold prints a reduction or a scan:
@@ -477,13 +486,13 @@ func foldFunctor(b *strings.Builder, op *schema.Op, name string, p *bodies.Fold,
 	fmt.Fprintf(b, "  typedef %s Acc;\n  typedef typename real_of<Acc>::type AccR;\n", accType(p, d))
 	for _, q := range op.Attrs() {
 		if t := fieldType(q); t != "" {
-			fmt.Fprintf(b, "  %s %s;\n", t, q.Name)
+			fmt.Fprintf(b, "  %s %s;\n", t, cpp.Name(q.Name))
 		}
 	}
 	init := accCUDA.Print(p.Init)
 	fmt.Fprintf(b, "  SINTER_FN Acc init() const { return %s; }\n", init.Results[0])
-	cudaMember(b, p.Mapped, cudaTypes, "map", "T "+op.Params[0].Name)
-	cudaMember(b, p.Comb, accCUDA, "combine", "Acc a, Acc b")
-	cudaMember(b, p.Finish, accCUDA, "finish", "Acc a, long long count")
+	cudaMember(b, op, p.Mapped, cudaTypes, "map", "T "+cpp.Name(op.Params[0].Name))
+	cudaMember(b, op, p.Comb, accCUDA, "combine", "Acc a, Acc b")
+	cudaMember(b, op, p.Finish, accCUDA, "finish", "Acc a, long long count")
 	b.WriteString("};\n")
 }

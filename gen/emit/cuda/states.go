@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/sinter-go/sinter/codegen/cpp"
 	"github.com/sinter-go/sinter/gen/emit/unit"
 	"github.com/sinter-go/sinter/gen/schema"
 	"github.com/sinter-go/sinter/ir"
@@ -113,27 +114,27 @@ func statesFunctor(b *strings.Builder, op *schema.Op, name string, f *expr.Fold,
 	resultsType(b, g.Finish)
 	var params []string
 	for _, p := range op.Operands() {
-		params = append(params, operandType(p, g.Map)+" "+p.Name)
+		params = append(params, operandType(p, g.Map)+" "+cpp.Name(p.Name))
 	}
 	list, first := strings.Join(params, ", "), ""
 	if !foldsOne(op) {
 		first = "First first, "
-		firstMember(b, f, g.First, list)
+		firstMember(b, op, f, g.First, list)
 	}
 	var names []string
 	for _, s := range f.States {
 		names = append(names, s.Name)
 	}
-	structMember(b, names, g.Init, "Acc", "init", "")
-	structMember(b, names, g.Map, "Acc", "map", first+list)
-	structMember(b, names, g.Combine, "Acc", "combine", "Acc a, Acc b")
-	cudaMember(b, g.Finish, cudaTypes, "finish", "Acc a, "+first+"long long count")
+	structMember(b, op, names, g.Init, "Acc", "init", "")
+	structMember(b, op, names, g.Map, "Acc", "map", first+list)
+	structMember(b, op, names, g.Combine, "Acc", "combine", "Acc a, Acc b")
+	cudaMember(b, op, g.Finish, cudaTypes, "finish", "Acc a, "+first+"long long count")
 	b.WriteString("};\n")
 }
 
 // firstMember prints the struct of what is made of first elements, and the member function
 // that makes it; g is nil where there is nothing.
-func firstMember(b *strings.Builder, f *expr.Fold, g *expr.Graph, params string) {
+func firstMember(b *strings.Builder, op *schema.Op, f *expr.Fold, g *expr.Graph, params string) {
 	if g == nil {
 		fmt.Fprintf(b, "  struct First {};\n  SINTER_FN First first(%s) const { return First(); }\n", params)
 		return
@@ -145,12 +146,12 @@ func firstMember(b *strings.Builder, f *expr.Fold, g *expr.Graph, params string)
 		fmt.Fprintf(b, " %s %s;", cudaTypes.Of(g.Roots[i].Kind), names[i])
 	}
 	b.WriteString(" };\n")
-	structMember(b, names, g, "First", "first", params)
+	structMember(b, op, names, g, "First", "first", params)
 }
 
 // structMember prints a member function that gives a struct of the values of g by names, or
 // where the one name is empty the value.
-func structMember(b *strings.Builder, names []string, g *expr.Graph, typ, member, params string) {
+func structMember(b *strings.Builder, op *schema.Op, names []string, g *expr.Graph, typ, member, params string) {
 	code := cudaTypes.Print(g)
 	fmt.Fprintf(b, "  SINTER_FN %s %s(%s) const {\n", typ, member, params)
 	for _, l := range code.Lets {
@@ -160,9 +161,10 @@ func structMember(b *strings.Builder, names []string, g *expr.Graph, typ, member
 		fmt.Fprintf(b, "    return %s;\n  }\n", code.Results[0])
 		return
 	}
-	fmt.Fprintf(b, "    %s r;\n", typ)
+	result := local("r", op)
+	fmt.Fprintf(b, "    %s %s;\n", typ, result)
 	for i, name := range names {
-		fmt.Fprintf(b, "    r.%s = %s;\n", name, code.Results[i])
+		fmt.Fprintf(b, "    %s.%s = %s;\n", result, name, code.Results[i])
 	}
-	b.WriteString("    return r;\n  }\n")
+	fmt.Fprintf(b, "    return %s;\n  }\n", result)
 }

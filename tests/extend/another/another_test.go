@@ -3,6 +3,7 @@ package another_test
 
 import (
 	"bytes"
+	"flag"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,8 @@ import (
 
 	"github.com/sinter-go/sinter/tests/extend"
 )
+
+var keep = flag.String("keep", "", "a directory that is left the module's CUDA sources, for a compiler")
 
 // TestOperatorsOfAnotherModule builds a module with a schema of its own on this
 // one, which stays as it is.
@@ -36,6 +39,9 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	// There is no network here: -e goes on without what tests of dependencies import.
 	extend.Run(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	extend.Run(t, mod, "-mod=mod", "generate", "./...")
+	if *keep != "" {
+		extend.Must(t, os.CopyFS(*keep, os.DirFS(filepath.Join(mod, "kernels"))))
+	}
 	extend.Run(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	extend.Run(t, mod, "-mod=mod", "vet", "./...")
 	out := extend.Run(t, mod, "-mod=mod", "test", "-v", "./opcases")
