@@ -26,6 +26,8 @@ type Convolution struct {
 	// Add says that the result, which has no gaps, is added to, and the sum rounded once.
 	// After an error it may hold anything.
 	Add bool
+	// Last says that it is computed with channels last, wherever they lie, or not at all.
+	Last bool
 	// Bias has a number for each channel of y, and Addend is like y; where they are given,
 	// they are added to what is computed forward. ReLU takes the larger of that and 0. The
 	// result is rounded once.
@@ -59,13 +61,24 @@ func Convolve(g library.GPU, direction Direction, v Convolution) error {
 	if err != nil {
 		return err
 	}
-	if k.last = direction == Forward && k.dtype != ir.Float64 && (IsLast(&v.Y) || IsLast(&v.X) && k.mathOf() != mathFMA && !v.Add); k.last {
-		if err = d.convolve(g, k, v); v.Add || !errors.Is(err, ErrUnsupported) {
+	if k.last = wantsLast(direction, &k, &v); k.last {
+		if err = d.convolve(g, k, v); v.Add || v.Last || !errors.Is(err, ErrUnsupported) {
 			return err
 		}
 		k.last = false
 	}
 	return d.convolve(g, k, v)
+}
+
+// wantsLast reports whether a problem is computed with channels last if it can.
+func wantsLast(direction Direction, k *key, v *Convolution) bool {
+	switch {
+	case k.spatial != 2 || len(v.X.Shape) != 4 || k.dtype == ir.Float64:
+		return false
+	case direction == Forward:
+		return v.Last || IsLast(&v.Y) || IsLast(&v.X) && k.mathOf() != mathFMA && !v.Add
+	}
+	return v.Last
 }
 
 // convolve enqueues problem k.

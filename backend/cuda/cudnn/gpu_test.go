@@ -80,15 +80,18 @@ func TestGPUConvolutions(t *testing.T) {
 							want[j] += y[k] * x[i]
 						}
 					})
-					err := Convolve(g, direction, v)
-					if errors.Is(err, ErrUnsupported) {
-						t.Skip(err)
-					}
-					must(t, err)
-					got := g.Values(*result)
-					for i := range want {
-						if cmplx.Abs(got[i]-want[i]) > 1e-2*(1+cmplx.Abs(want[i])) { // transforms, as Winograd's, round
-							t.Fatalf("element %d: %v, want %v", i, got[i], want[i])
+					for _, v.Last = range []bool{false, true} {
+						err := Convolve(g, direction, v)
+						if errors.Is(err, ErrUnsupported) {
+							t.Log("channels last ", v.Last, ": ", err)
+							continue
+						}
+						must(t, err)
+						got := g.Values(*result)
+						for i := range want {
+							if cmplx.Abs(got[i]-want[i]) > 1e-2*(1+cmplx.Abs(want[i])) { // transforms, as Winograd's, round
+								t.Fatalf("channels last %v, element %d: %v, want %v", v.Last, i, got[i], want[i])
+							}
 						}
 					}
 				})

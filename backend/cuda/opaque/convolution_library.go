@@ -45,6 +45,11 @@ func convolve(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, x, w
 				return err
 			}
 		}
+		if direction != cudnn.Forward && half(y) && !sums && len(x.Shape) == 4 && a[3].Int == 1 {
+			if done, err := gradientLast(l, direction, a, x, weight, y, c.Precision); done {
+				return err
+			}
+		}
 		if direction != cudnn.Forward && y.DType == ir.BFloat16 && !sums {
 			return wideGradient(g, c, direction, first, x, weight, y, own)
 		}
@@ -85,6 +90,55 @@ func wideGradient(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, 
 	return g.Store(c.Out[0], wide)
 }
 
+// gradientLast computes a gradient of 16 bits of copies whose channels are last, which tensor
+// cores multiply; done is false where that is not computed. That of the weight of a pointwise
+// convolution is one product then, of all images.
+func gradientLast(g library.GPU, direction cudnn.Direction, a []ir.Value, x, weight, y ir.View, p ir.Precision) (done bool, err error) {
+	g.Ahead() // of copies
+	if direction == cudnn.GradWeight && isPointwise(a, weight) {
+		px, err := points(g, x)
+		if err != nil {
+			return true, err
+		}
+		py, err := points(g, y)
+		if err != nil {
+			return true, err
+		}
+		to, err := contiguous(g, weight, weight.DType)
+		if err != nil {
+			return true, err
+		}
+		w := to.View
+		w.Shape, w.Strides = weight.Shape[:2], []int{weight.Shape[1], 1}
+		if err = cublaslt.MatMul(g, transposed(py), px, w, p.ConvTF32, p.Sums); err == nil {
+			err = to.finish(g)
+		}
+		return err == nil || !noCUBLASLt.covered(err), err
+	}
+	err = cudnn.Convolve(g, direction, cudnn.Convolution{X: x, Weight: weight, Y: y,
+		Stride: a[0].Ints, Padding: a[1].Ints, Dilation: a[2].Ints, Groups: 1, Last: true})
+	return err == nil || !noCUDNN.covered(err), err
+}
+
+// points returns the matrix of an image's channels by the places of all images, channels next to
+// each other: a copy, unless they lie so.
+func points(g library.GPU, v ir.View) (ir.View, error) {
+	if v.Ptr != nil || !cudnn.IsLast(&v) {
+		to, err := g.Scratch(v.Bytes())
+		if err != nil {
+			return v, err
+		}
+		last := ir.View{Addr: to, DType: v.DType, Shape: v.Shape, Strides: ir.ChannelsLastStrides(v.Shape)}
+		if err := g.Store(last, v); err != nil {
+			return v, err
+		}
+		v = last
+	}
+	channels := v.Shape[1]
+	v.Shape, v.Strides = []int{v.NumElements() / channels, channels}, []int{channels, 1}
+	return v, nil
+}
+
 func half(v ir.View) bool { return v.DType == ir.Float16 || v.DType == ir.BFloat16 }
 
 // widen makes views of 16-bit floats such of float32. cuDNN writes no wider sums than
@@ -108,9 +162,14 @@ func widen(g code.GPU, views ...*ir.View) error {
 // of one place. The gradient of the weight is a sum over images, which is one
 // product where there is one image.
 func pointwise(direction cudnn.Direction, a []ir.Value, x, weight ir.View) bool {
+	return isPointwise(a, weight) && (direction != cudnn.GradWeight || x.Shape[0] == 1)
+}
+
+// isPointwise reports whether each element of the result is made of the channels of one place.
+func isPointwise(a []ir.Value, weight ir.View) bool {
 	isNot := func(want int) func(int) bool { return func(n int) bool { return n != want } }
 	return a[3].Int == 1 && !slices.ContainsFunc(weight.Shape[2:], isNot(1)) && !slices.ContainsFunc(a[0].Ints, isNot(1)) &&
-		!slices.ContainsFunc(a[1].Ints, isNot(0)) && (direction != cudnn.GradWeight || x.Shape[0] == 1)
+		!slices.ContainsFunc(a[1].Ints, isNot(0))
 }
 
 // A multiplier is MatMul of package cublaslt, or MatMulAdd.
