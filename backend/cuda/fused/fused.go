@@ -235,6 +235,15 @@ func (s *source) Open(file string) (fs.File, error) {
 	return &open{strings.NewReader(text), file}, nil
 }
 
+// Stat reports whether there is a file, and prints nothing.
+func (s *source) Stat(file string) (fs.FileInfo, error) {
+	text, ok := s.files[file]
+	if !ok && s.ptx[file] == nil {
+		return nil, &fs.PathError{Op: "stat", Path: file, Err: fs.ErrNotExist}
+	}
+	return &open{strings.NewReader(text), file}, nil
+}
+
 // An open is an opened file, and says what it is.
 type open struct {
 	*strings.Reader

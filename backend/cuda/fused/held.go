@@ -16,6 +16,9 @@ var heldVectors = []int64{4, 16}
 // heldKernel is the name of the kernel that holds so many vectors a lane.
 func heldKernel(vectors int64) string { return fmt.Sprintf("%s_held%d", rowKernel, vectors) }
 
+// heldModule is the module of its PTX: the driver compiles a kernel when it is first wanted.
+func heldModule(vectors int64) string { return fmt.Sprintf("%s_held%d", module, vectors) }
+
 // A pass goes over the elements of a row once: it folds what a stage folds, or stores a
 // result.
 type pass struct {
@@ -88,9 +91,9 @@ func (p *rowPrinter) needed(held []int, passes []pass) []int {
 	return list
 }
 
-// held prints the kernels of rows of which every lane has few vectors. Rows are whole
+// printHeld prints the kernels of rows of which every lane has few vectors. Rows are whole
 // vectors, and operands and results lie row after row.
-func (p *rowPrinter) held(passes []pass) {
+func (p *rowPrinter) printHeld() {
 	p.line("namespace sinter {\ntemplate <int held> SINTER_FN void held_rows(const Region& p) {")
 	p.open()
 	p.line("    const int vectors = int(p.length / width);")
@@ -110,7 +113,7 @@ func (p *rowPrinter) held(passes []pass) {
 			continue
 		}
 		p.functorOf(i)
-		q := &passes[next]
+		q := &p.turns[next]
 		next++
 		p.hold(q)
 		p.line("    const T v%d = f%d.finish(fold_held<width, held>(f%d, vectors, %s), p.length);", p.r.Stages[i].Out, i, i, p.getHeld(q))
@@ -120,7 +123,7 @@ func (p *rowPrinter) held(passes []pass) {
 			p.store(i, v)
 			continue
 		}
-		q := &passes[next]
+		q := &p.turns[next]
 		next++
 		p.hold(q)
 		p.line("    if (own) store_held<width, held>(%s, vectors, %s);", p.at(i), p.getHeld(q))

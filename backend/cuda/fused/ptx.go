@@ -148,7 +148,9 @@ func (k *ptxKernel) contiguous() {
 	count := k.Let("b64", "ld.param.u64 [p0]")
 	own, all := k.thread("b64")
 	rest := k.Let("b64", "mov.b64 0") // from which on there are no vectors
-	same := func(i string) func(int) string { return func(int) string { return i } }
+	from := func(i string) func(int) string {
+		return func(p int) string { return k.Let("b64", "mad.lo.s64 %s, %d, %s", i, k.ports[p].Size(), k.at[p]) }
+	}
 	if k.width > 1 {
 		off := k.Let("b64", "mov.b64 0")
 		for i, d := range k.ports {
@@ -161,10 +163,10 @@ func (k *ptxKernel) contiguous() {
 		aligned := k.Let("pred", "setp.eq.s64 %s, 0", off)
 		k.Line("@%s and.b64 %s, %s, %d", aligned, rest, count, -k.width)
 		first, step := k.Let("b64", "mul.lo.s64 %s, %d", own, k.width), k.Let("b64", "mul.lo.s64 %s, %d", all, k.width)
-		while(k.Code, "b64", "s64", first, step, rest, func(i string) { k.elements(k.width, i, same(i), nil) })
+		while(k.Code, "b64", "s64", first, step, rest, func(i string) { k.elements(k.width, i, from(i), nil) })
 	}
 	first := k.Let("b64", "add.s64 %s, %s", own, rest)
-	while(k.Code, "b64", "s64", first, all, count, func(i string) { k.elements(1, i, same(i), nil) })
+	while(k.Code, "b64", "s64", first, all, count, func(i string) { k.elements(1, i, from(i), nil) })
 }
 
 // overSpace prints the loop over any layout, of vectors along the innermost axis where
@@ -177,25 +179,7 @@ func (k *ptxKernel) overSpace(width int) {
 		for p := range offsets {
 			offsets[p] = k.Let("b32", "mov.b32 0")
 		}
-		left, done := k.Let("b32", "mov.b32 %s", i), k.Label()
-		for axis := range spaceAxes {
-			k.Line("@%s bra %s", k.Let("pred", "setp.le.s32 %s, %d", rank, axis), done)
-			place := left
-			if axis < spaceAxes-1 {
-				divider := spaceDividers + 12*axis
-				divisor, multiplier, shift := k.Let("b32", "ld.param.u32 [p0+%d]", divider), k.Let("b32", "ld.param.u32 [p0+%d]", divider+4), k.Let("b32", "ld.param.u32 [p0+%d]", divider+8)
-				quotient := k.Let("b32", "shr.u32 %s, %s", k.Let("b32", "add.u32 %s, %s", k.Let("b32", "mul.hi.u32 %s, %s", left, multiplier), left), shift)
-				place = k.Let("b32", "sub.u32 %s, %s", left, k.Let("b32", "mul.lo.u32 %s, %s", quotient, divisor))
-				left = quotient
-			}
-			if axis == 0 && width > 1 {
-				place = k.Let("b32", "mul.lo.u32 %s, %d", place, width)
-			}
-			for p := range offsets {
-				k.Line("mad.lo.u32 %[1]s, %[2]s, %[3]s, %[1]s", offsets[p], place, k.Let("b32", "ld.param.u32 [p0+%d]", spaceStrides+8*(spaceAxes*p+axis)))
-			}
-		}
-		k.At(done)
+		k.locate(i, rank, width, offsets)
 		index := k.Let("b64", "mad.wide.u32 %s, %d, %s", i, width, first)
 		var repeated func(p int) string
 		if width > 1 {
@@ -203,17 +187,46 @@ func (k *ptxKernel) overSpace(width int) {
 				return k.Let("pred", "setp.eq.u32 %s, 0", k.Let("b32", "ld.param.u32 [p0+%d]", spaceStrides+8*spaceAxes*p))
 			}
 		}
-		k.elements(width, index, func(p int) string { return k.Let("b64", "cvt.u64.u32 %s", offsets[p]) }, repeated)
+		k.elements(width, index, func(p int) string {
+			return k.Let("b64", "mad.wide.u32 %s, %d, %s", offsets[p], k.ports[p].Size(), k.at[p])
+		}, repeated)
 	})
 }
 
-// elements computes n neighbours, of which the first has an index. Offset says where they
-// are in a port, in elements; repeated, which may be nil, whether an operand has one element
-// for all of them.
-func (k *ptxKernel) elements(n int, index string, offset func(p int) string, repeated func(p int) string) {
-	address := func(p int) string {
-		return k.Let("b64", "mad.lo.s64 %s, %d, %s", offset(p), k.ports[p].Size(), k.at[p])
+// locate adds to the offset of each port, in elements, where the element or the vector i is.
+// What is left for the last axis is its place there: only axes before it need a division.
+func (k *ptxKernel) locate(i, rank string, width int, offsets []string) {
+	left, done := k.Let("b32", "mov.b32 %s", i), k.Label()
+	k.Line("@%s bra %s", k.Let("pred", "setp.eq.u32 %s, 0", rank), done)
+	for axis := range spaceAxes {
+		place, last := left, k.Let("pred", "setp.eq.u32 %s, %d", rank, axis+1)
+		if axis < spaceAxes-1 {
+			place = k.Let("b32", "mov.b32 %s", left)
+			whole := k.Label()
+			k.Line("@%s bra %s", last, whole)
+			divider := spaceDividers + 12*axis
+			divisor, multiplier, shift := k.Let("b32", "ld.param.u32 [p0+%d]", divider), k.Let("b32", "ld.param.u32 [p0+%d]", divider+4), k.Let("b32", "ld.param.u32 [p0+%d]", divider+8)
+			k.Line("shr.u32 %s, %s, %s", left, k.Let("b32", "add.u32 %s, %s", k.Let("b32", "mul.hi.u32 %s, %s", left, multiplier), left), shift)
+			k.Line("sub.u32 %[1]s, %[1]s, %[2]s", place, k.Let("b32", "mul.lo.u32 %s, %s", left, divisor))
+			k.At(whole)
+		}
+		if axis == 0 && width > 1 {
+			place = k.Let("b32", "mul.lo.u32 %s, %d", place, width)
+		}
+		for p := range offsets {
+			k.Line("mad.lo.u32 %[1]s, %[2]s, %[3]s, %[1]s", offsets[p], place, k.Let("b32", "ld.param.u32 [p0+%d]", spaceStrides+8*(spaceAxes*p+axis)))
+		}
+		if axis < spaceAxes-1 {
+			k.Line("@%s bra %s", last, done)
+		}
 	}
+	k.At(done)
+}
+
+// elements computes n neighbours, of which the first has an index. Address says where they
+// are in a port; repeated, which may be nil, whether an operand has one element for all of
+// them.
+func (k *ptxKernel) elements(n int, index string, address func(p int) string, repeated func(p int) string) {
 	words := make([][]string, len(k.ports))
 	for p := k.results; p < len(k.ports); p++ {
 		words[p] = k.fetch(p, n, address, repeated)

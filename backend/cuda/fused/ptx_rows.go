@@ -16,11 +16,12 @@ const (
 	warp     = 32
 )
 
-// A ptxRows prints the kernel of rows that holds none of them. Folds are those of
-// rowwise.cuh, in their order.
+// A ptxRows prints the kernel of rows that holds none of them, and is what ptxHeld begins
+// with. Folds are those of rowwise.cuh, in their order.
 type ptxRows struct {
 	*ptx.Code
 	*rowPrinter
+	lib          *ptx.Library
 	width        int // elements of a vector
 	lane, lanes  string
 	length, row  string
@@ -31,27 +32,39 @@ type ptxRows struct {
 	step, origin map[int]string // by operand with many: the distance of its elements, and the address of its row
 }
 
-// ptx prints the kernel as PTX. Launches do without the kernels that hold rows, then.
+// ptx prints the kernel as PTX. Launches ask for those that hold rows by their own names, then.
 func (p *rowPrinter) ptx() (string, error) {
-	lib, err := library()
+	k, err := p.ptxRows()
 	if err != nil {
 		return "", err
 	}
-	k := &ptxRows{Code: lib.NewCode(), rowPrinter: p, width: vectorBytes / p.r.Kernel.Compute.Size(),
-		values: map[int]string{}, step: map[int]string{}, origin: map[int]string{}}
-	if err := k.prepare(); err != nil {
-		return "", err
+	text, err := k.module(rowKernel, k.rowsOf)
+	if err == nil {
+		p.plain.Store(true)
 	}
-	size := k.kernel()
+	return text, err
+}
+
+// ptxRows begins a kernel.
+func (p *rowPrinter) ptxRows() (*ptxRows, error) {
+	lib, err := library()
+	if err != nil {
+		return nil, err
+	}
+	k := &ptxRows{Code: lib.NewCode(), rowPrinter: p, lib: lib, width: vectorBytes / p.r.Kernel.Compute.Size(),
+		values: map[int]string{}, step: map[int]string{}, origin: map[int]string{}}
+	return k, k.prepare()
+}
+
+// module returns the text of a kernel, of which rows prints what it does with a row.
+func (k *ptxRows) module(name string, rows func()) (string, error) {
+	size := k.kernel(rows)
 	text, err := k.Body()
 	if err != nil {
 		return "", err
 	}
-	all, err := lib.Module(rowKernel, fmt.Appendf(nil, ".visible .entry %s(\n.param .align 8 .b8 p0[%d]\n)\n.maxntid %d, 1, 1\n{\n.shared .align 16 .b8 warps[%d];\n%s}\n",
-		rowKernel, size, rowThreads, 8*rowThreads/warp, text))
-	if err == nil {
-		p.plain.Store(true)
-	}
+	all, err := k.lib.Module(name, fmt.Appendf(nil, ".visible .entry %s(\n.param .align 8 .b8 p0[%d]\n)\n.maxntid %d, 1, 1\n{\n.shared .align 16 .b8 warps[%d];\n%s}\n",
+		name, size, rowThreads, 8*rowThreads/warp, text))
 	return string(all), err
 }
 
@@ -90,8 +103,9 @@ func (k *ptxRows) read(class, typ string, offset int) string {
 	return k.Let(class, "ld.param.%s [p0+%d]", typ, offset)
 }
 
-// kernel prints the loop over rows. It returns the size of the parameters.
-func (k *ptxRows) kernel() (size int) {
+// kernel prints the loop over rows, of which body prints the computation of one a group of
+// lanes. It returns the size of the parameters.
+func (k *ptxRows) kernel(body func()) (size int) {
 	rows := k.read("b64", "u64", 0)
 	k.length = k.read("b64", "u64", 8)
 	n := rowViews + rowView*(len(k.r.Op.In)+len(k.r.Op.Out))
@@ -115,13 +129,13 @@ func (k *ptxRows) kernel() (size int) {
 		row := k.Let("b64", "add.s64 %s, %s", base, k.Let("b64", "cvt.u64.u32 %s", place))
 		k.own = k.Let("pred", "setp.lt.s64 %s, %s", row, rows)
 		k.row = k.Let("b64", "selp.b64 %s, %s, %s", row, base, k.own)
-		k.rowsOf()
+		body()
 	})
 	return n
 }
 
-// rowsOf prints the computation of one row a group of lanes.
-func (k *ptxRows) rowsOf() {
+// operands prints where this row of the operands is, and reads those with one element a row.
+func (k *ptxRows) operands() {
 	for v := range k.r.Op.In {
 		at := k.view(v)
 		k.origin[v], k.step[v] = at, k.read("b64", "u64", rowViews+rowView*v+16)
@@ -129,6 +143,11 @@ func (k *ptxRows) rowsOf() {
 			k.values[v] = k.element(v, at)
 		}
 	}
+}
+
+// rowsOf prints the computation of one row.
+func (k *ptxRows) rowsOf() {
+	k.operands()
 	for i := range k.r.Stages {
 		switch s := &k.r.Stages[i]; {
 		case s.Region == nil:
@@ -199,6 +218,11 @@ func (k *ptxRows) some(v, n int, at string, vectors map[int]string) []string {
 		}
 		words[x] = k.vector(x, n, address, vectors[x])
 	}
+	return k.computed(v, stages, operands, words, n)
+}
+
+// computed computes n neighbours of a value by stages, of words that have been read or held.
+func (k *ptxRows) computed(v int, stages, operands []int, words map[int][]string, n int) []string {
 	list := make([]string, n)
 	for e := range list {
 		values := map[int]string{}
@@ -270,12 +294,6 @@ func (k *ptxRows) aligned(address, head string, size int) string {
 // fold prints a fold: fold_row of rowwise.cuh.
 func (k *ptxRows) fold(i int) {
 	s := &k.r.Stages[i]
-	b, err := body.Of(s.Kernel)
-	if err != nil {
-		k.Fail(err)
-		return
-	}
-	class := ptx.Class(b.Map.Result())
 	elements := k.Let("b64", "mul.lo.s64 %s, %s", k.row, k.length)
 	if v := s.In[0]; v < len(k.r.Op.In) {
 		elements = k.Let("b64", "div.u64 %s, %d", k.origin[v], k.r.DType(v).Size())
@@ -283,23 +301,37 @@ func (k *ptxRows) fold(i int) {
 	head := k.head(elements)
 	vectors := k.together(s.In[0], head)
 	head = k.Let("b64", "min.s64 %s, %s", head, k.length)
+	k.folded(i, func(add func(w int, v string)) {
+		k.row3(head, k.length, func(at string) {
+			add(0, k.some(s.In[0], 1, at, nil)[0])
+		}, func(at string) {
+			for w, v := range k.some(s.In[0], k.width, at, vectors) {
+				add(w, v)
+			}
+		})
+	})
+}
+
+// folded prints a fold of what elements adds to the sums of this lane, one for each element of
+// a vector, which other lanes' are combined with.
+func (k *ptxRows) folded(i int, elements func(add func(w int, v string))) {
+	s := &k.r.Stages[i]
+	b, err := body.Of(s.Kernel)
+	if err != nil {
+		k.Fail(err)
+		return
+	}
+	class := ptx.Class(b.Map.Result())
 	acc := make([]string, k.width)
 	init := k.Graph(b.Init, k.named(i))[0]
 	for w := range acc {
 		acc[w] = k.Let(class, "mov.%s %s", class, init)
 	}
-	add := func(acc, v string) {
+	elements(func(w int, v string) {
 		names := k.named(i)
 		names[s.Kernel.Op.In[0].Name] = v
 		mapped := k.Graph(b.Map, names)[0]
-		k.Line("mov.%s %s, %s", class, acc, k.combine(b, i, acc, mapped))
-	}
-	k.row3(head, k.length, func(at string) {
-		add(acc[0], k.some(s.In[0], 1, at, nil)[0])
-	}, func(at string) {
-		for w, v := range k.some(s.In[0], k.width, at, vectors) {
-			add(acc[w], v)
-		}
+		k.Line("mov.%s %s, %s", class, acc[w], k.combine(b, i, acc[w], mapped))
 	})
 	for half := k.width / 2; half > 0; half /= 2 {
 		for w := range half {
@@ -380,15 +412,13 @@ func (k *ptxRows) shuffled(class, v, mask string) string {
 
 // result stores a value: store_row of rowwise.cuh.
 func (k *ptxRows) result(i, v int) {
+	if k.r.Single[v] {
+		k.single(i, v)
+		return
+	}
 	d := k.r.DType(v)
 	to, done := k.view(len(k.r.Op.In)+i), k.Label()
 	k.Line("@!%s bra %s", k.own, done)
-	if k.r.Single[v] {
-		k.Line("@%s bra %s", k.Let("pred", "setp.ne.u32 %s, 0", k.lane), done)
-		storeWords(k.Code, d.Size(), to, pack(k.Code, d, nil, k.values[v], 0))
-		k.At(done)
-		return
-	}
 	head := k.head(k.Let("b64", "mul.lo.s64 %s, %s", k.row, k.length))
 	vectors := k.together(v, head)
 	whole := k.aligned(to, head, d.Size())
@@ -404,5 +434,15 @@ func (k *ptxRows) result(i, v int) {
 		}
 	}
 	k.row3(head, k.length, store(1), store(k.width))
+	k.At(done)
+}
+
+// single stores a value with one element a row.
+func (k *ptxRows) single(i, v int) {
+	d := k.r.DType(v)
+	to, done := k.view(len(k.r.Op.In)+i), k.Label()
+	k.Line("@!%s bra %s", k.own, done)
+	k.Line("@%s bra %s", k.Let("pred", "setp.ne.u32 %s, 0", k.lane), done)
+	storeWords(k.Code, d.Size(), to, pack(k.Code, d, nil, k.values[v], 0))
 	k.At(done)
 }

@@ -35,20 +35,25 @@ func TestPTX(t *testing.T) {
 	}
 }
 
-// TestRowsPTX: the PTX of rows has the kernel that launches ask for, and assembles.
+// TestRowsPTX: the PTX of rows has the kernels that launches ask for, and assembles.
 func TestRowsPTX(t *testing.T) {
 	for _, dts := range [][2]ir.DType{{ir.Float32, ir.Float32}, {ir.Float64, ir.Float64}, {ir.Float32, ir.BFloat16}, {ir.Float32, ir.Float16}} {
 		k, err := fused.Rows(rows(t, dts[0], dts[1]))
 		if err != nil {
 			t.Fatal(err)
 		}
-		text, err := fs.ReadFile(k.Source, k.Module+".ptx")
-		if err != nil {
-			t.Fatal(err)
+		for _, held := range []string{"", "_held4", "_held16"} {
+			text, err := fs.ReadFile(k.Source, k.Module+held+".ptx")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := fs.Stat(k.Source, k.Module+held+".ptx"); err != nil {
+				t.Error(err)
+			}
+			if name := fused.RowKernel() + held + "("; !strings.Contains(string(text), ".entry "+name) {
+				t.Errorf("no kernel %s", name)
+			}
+			ptxtest.Assemble(t, text)
 		}
-		if name := fused.RowKernel() + "("; !strings.Contains(string(text), ".entry "+name) {
-			t.Errorf("no kernel %s", name)
-		}
-		ptxtest.Assemble(t, text)
 	}
 }

@@ -35,6 +35,11 @@ func Rows(r *fusion.Rows) (*code.Kernels, error) {
 	}
 	files := only(text)
 	files.ptx = map[string]func() (string, error){module + ".ptx": p.ptx}
+	if p.holds {
+		for _, n := range heldVectors {
+			files.ptx[heldModule(n)+".ptx"] = func() (string, error) { return p.ptxHeld(n) }
+		}
+	}
 	return &code.Kernels{Module: module, Symbol: rowKernel, Source: files, Launch: p.launch}, nil
 }
 
@@ -54,13 +59,20 @@ func (p *rowPrinter) launch(g code.GPU, c *ir.Call) error {
 		each = 1 // warps of a block wait for each other: for those of their row alone
 	}
 	grid := [3]int{int(min((rows+each-1)/each, mostBlocks)), 1, 1}
-	return g.Launch(module, p.kernel(c, (length/width+lanes-1)/lanes), grid, [3]int{int(lanes), int(each), 1}, 0, params(c))
+	from, name := module, rowKernel
+	if held := p.held(c, (length/width+lanes-1)/lanes); held > 0 {
+		if name = heldKernel(held); p.plain.Load() {
+			from = heldModule(held)
+		}
+	}
+	return g.Launch(from, name, grid, [3]int{int(lanes), int(each), 1}, 0, params(c))
 }
 
-// kernel returns the name of the kernel for lanes with at most so many vectors each.
-func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
-	if !p.holds || p.plain.Load() || vectors > heldVectors[len(heldVectors)-1] || c.Space[1]*c.Compute.Size()%vectorBytes != 0 {
-		return rowKernel
+// held returns how many vectors a lane holds in the kernel for lanes with at most so many
+// each, or 0 for the kernel that holds none.
+func (p *rowPrinter) held(c *ir.Call, vectors int64) int64 {
+	if !p.holds || c.Space[1]*c.Compute.Size()%vectorBytes != 0 {
+		return 0
 	}
 	for i, list := range [][]ir.View{c.In, c.Out} {
 		for j := range list {
@@ -68,16 +80,16 @@ func (p *rowPrinter) kernel(c *ir.Call, vectors int64) string {
 			single := i == 0 && p.r.Single[j] || i == 1 && p.r.Single[p.r.Outs[j]]
 			apart := i == 0 && !p.dense[j] // its vectors need not be those that are folded
 			if !single && !apart && (v.Addr%vectorBytes != 0 || !v.IsContiguous()) {
-				return rowKernel
+				return 0
 			}
 		}
 	}
 	for _, held := range heldVectors {
 		if vectors <= held {
-			return heldKernel(held)
+			return held
 		}
 	}
-	return rowKernel
+	return 0
 }
 
 // params are what the kernels are given.
@@ -114,7 +126,8 @@ type rowPrinter struct {
 	r     *fusion.Rows
 	b     strings.Builder
 	holds bool        // there are kernels that hold rows
-	plain atomic.Bool // the source was asked for PTX, which has none
+	plain atomic.Bool // the source was asked for PTX, whose kernels are modules of their own
+	turns []pass      // over rows, where some are held
 	dense []bool      // by operand: those kernels want it row after row, from a whole vector on
 }
 
@@ -164,7 +177,8 @@ func (p *rowPrinter) print() (string, error) {
 		}
 	}
 	if p.holds = holds; holds {
-		p.held(passes)
+		p.turns = passes
+		p.printHeld()
 	}
 	return including(p.b.String(), "rowwise"), nil
 }

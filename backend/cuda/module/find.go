@@ -183,6 +183,9 @@ func (l *Loader) fromSource(m *loaded, w wanted) error {
 	}
 	files, err := kernels.Files(source, w.module)
 	if errors.Is(err, fs.ErrNotExist) {
+		if w.from != nil && !lacks(w.from, w.module+".ptx") {
+			return fmt.Errorf("source of module %s, which has PTX alone: %w", w.module, kernels.ErrNone)
+		}
 		m.fatal = err
 	}
 	if err != nil {

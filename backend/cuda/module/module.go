@@ -88,7 +88,7 @@ func New(api Driver, retire func(dev int, modules []driver.Module)) *Loader {
 }
 
 // Function returns a kernel of <module>.cu, which is one of src, or of the
-// standard sources where src is nil or has none of that name. The first call for
+// standard sources where src is nil or has none of that name and no <module>.ptx. The first call for
 // a module loads it; later ones for a kernel look it up without a lock. A module
 // may keep state in device variables only where it is loaded whole, which PTX is not.
 // The type of src must be comparable, as that of embed.FS is, or src has a lease.
@@ -112,7 +112,7 @@ func (l *Loader) Function(dev int, src fs.FS, module, name string) (driver.Funct
 func (l *Loader) load(key functionKey, src fs.FS) (driver.Function, error) {
 	own, lease := key.moduleKey, code.LeaseOf(src)
 	if src != nil {
-		if _, err := fs.Stat(src, own.module+".cu"); errors.Is(err, fs.ErrNotExist) {
+		if lacks(src, own.module+".cu") && lacks(src, own.module+".ptx") {
 			own.src, src = nil, nil
 		}
 	}
@@ -137,6 +137,12 @@ func (l *Loader) load(key functionKey, src fs.FS) (driver.Function, error) {
 	functions[key] = f
 	l.functions.Store(&functions)
 	return f, nil
+}
+
+// lacks reports whether a source has no such file.
+func lacks(src fs.FS, file string) bool {
+	_, err := fs.Stat(src, file)
+	return errors.Is(err, fs.ErrNotExist)
 }
 
 // module returns a module that may have to be loaded yet. What there is of a source with a
