@@ -279,7 +279,7 @@ func newGPUGate(t testing.TB, s device.StreamID) *gpuGate {
 
 func (g *gpuGate) hold() error {
 	at := driver.Ptr(uintptr(unsafe.Pointer(g.word)))
-	return g.api.StreamWaitValue32(0, driver.Stream(g.stream), at, g.holds.Add(1))
+	return g.api.StreamWaitValue32(0, driver.Stream(g.stream), at, g.holds.Add(1), false)
 }
 
 func (g *gpuGate) release() { atomic.StoreUint32(g.word, g.holds.Load()) }

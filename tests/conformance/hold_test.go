@@ -114,7 +114,7 @@ func holdGPU(t testing.TB, s stream.Stream) func() {
 		t.Fatalf("streams were held %d times in one process", at)
 	}
 	word := unsafe.Add(w.first, at*int64(unsafe.Sizeof(uint32(0))))
-	must(t, api.StreamWaitValue32(dev.Index, driver.Stream(s.ID()), driver.Ptr(uintptr(word)), 1))
+	must(t, api.StreamWaitValue32(dev.Index, driver.Stream(s.ID()), driver.Ptr(uintptr(word)), 1, false))
 	return untilEnd(t, func() { atomic.StoreUint32((*uint32)(word), 1) })
 }
 
