@@ -31,8 +31,9 @@ func newRecurrence(outs []int, gates int, reverse ir.Value) *recurrence {
 }
 
 const (
-	// leastRows is how many rows of a batch a goroutine goes through the steps with, at least:
-	// products of fewer are other kernels', whose sums round otherwise.
+	// leastRows is how many rows of a batch a goroutine goes through the steps with, at least,
+	// and how wide a state is then: which kernels products of fewer rows or columns have, whose
+	// sums round otherwise, depends on how many of the others there are.
 	leastRows = 4
 	// mostShared is how many bytes of a weight every processor's own cache holds besides.
 	mostShared = 512 * 1024
@@ -44,7 +45,7 @@ const (
 // is read by all processors together, each step.
 func (r *recurrence) eachRowsOf(size int, f func(r *recurrence)) {
 	parts := min(runtime.GOMAXPROCS(0), r.batch/leastRows)
-	if parts < 2 || r.steps < 2 || r.gates*r.width*r.width*size > mostShared {
+	if parts < 2 || r.steps < 2 || r.width < leastRows || r.gates*r.width*r.width*size > mostShared {
 		f(r)
 		return
 	}
