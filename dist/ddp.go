@@ -25,8 +25,9 @@ const (
 // It is an option of NewDistributedDataParallel.
 func BucketBytes(n int) Option { return option.Int("BucketBytes", n) }
 
-// Compress has gradients travel in a smaller dtype, tensor.Float16 or tensor.BFloat16.
-// It is an option of NewDistributedDataParallel.
+// Compress has gradients travel in a smaller dtype, tensor.Float16 or tensor.BFloat16, for
+// ranks with a slow way between them: rounding and widening take time of the device's. It is an
+// option of NewDistributedDataParallel.
 func Compress(d tensor.DType) Option { return option.Int("Compress", int(d)) }
 
 // FindUnused allows passes that do not reach every parameter. Gradients of parameters
