@@ -69,4 +69,5 @@ func (f *File) ForgetPart(part []byte) {
 	if from = (from + page - 1) / page * page; from < to {
 		forget(f.data[from:to])
 	}
+	runtime.KeepAlive(f) // what is unmapped may be somebody else's memory, which would be lost
 }
