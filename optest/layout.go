@@ -91,7 +91,7 @@ func buildIn(values []ir.Scalar, shape []int, dt ir.DType, k layoutKind, dev dev
 		}
 	}
 	if store = core.FromBytes(encode(raw, dt), dt, []int{n}, core.Placement{Device: dev}); k == unaligned && dev == device.CPU {
-		moved := append(make([]byte, 1, 64+n*dt.Size()), encode(raw, dt)...) // so much begins at a multiple of 64
+		moved := append(make([]byte, 1, 64+n*dt.Size()), encode(raw, dt)...) // so much begins at an even address
 		store = core.Fixed(moved[1:], dt, []int{n}, &moved)
 	}
 	v = core.View(core.Apply{Op: &layoutOp, In: []*core.Tensor{store}}, l, nil)

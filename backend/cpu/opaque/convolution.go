@@ -357,6 +357,9 @@ func (m *multiplication[T]) cut(units int) {
 	m.across, m.down = (m.size+chunk-1)/chunk, 1
 	whole := m.product(0, 0, m.rows, 0, min(m.size, chunk))
 	m.stretch = whole.BestStretch() // whatever processors there are
+	if m.size <= fewWindowRows {
+		return // how its sums round depends on where it is cut, which it knows itself
+	}
 	m.spread(units, runtime.GOMAXPROCS(0))
 	if m.then != nil {
 		m.down = max(m.down, min((m.rows*m.size*size/m.across+thenBytes-1)/thenBytes, m.rows/fewRows))
@@ -384,7 +387,7 @@ func (m *multiplication[T]) spread(units, procs int) {
 // product returns that of rows [first, last) with windows [lo, hi) of an image's group.
 func (m *multiplication[T]) product(unit, first, last, lo, hi int) gemm.Product[T] {
 	size := int(unsafe.Sizeof(T(0)))
-	p := gemm.Product[T]{M: last - first, N: hi - lo, K: m.depth, Stretch: m.stretch, Serial: true}
+	p := gemm.Product[T]{M: last - first, N: hi - lo, K: m.depth, Stretch: m.stretch, Serial: m.size > fewWindowRows}
 	p.A = gemm.Matrix{Ptr: unsafe.Add(m.weight, (unit%m.groups*m.rows+first)*m.depth*size), Row: m.depth, Col: 1}
 	if m.places > 0 {
 		p.A = gemm.Matrix{Ptr: unsafe.Add(m.weight, (unit%m.groups*m.rows*m.depth+first)*size), Row: 1, Col: m.rows}
