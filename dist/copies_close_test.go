@@ -63,6 +63,35 @@ func TestCapturedCopiesClose(t *testing.T) {
 	}
 }
 
+// TestReplaysAfterClose replays what was captured of a group after one rank closed it, and after both: both
+// are told, as the memory that replays reach is given back.
+func TestReplaysAfterClose(t *testing.T) {
+	onSimulated(t)
+	copying(t, 512)
+	for _, captured := range []bool{true, false} {
+		groups, err := dist.Local([]device.Device{device.Sim(0), device.Sim(1)}, dist.CapturedCopies(captured))
+		must(t, err)
+		x, recorded := captureBoth(t, groups)
+		must(t, groups[1].Close())
+		want := func(rank int, text string) {
+			t.Helper()
+			if err := recorded[rank].Replay(); !errors.Is(err, dist.ErrClosed) || err.Error() != "graph: replay: dist: "+text {
+				t.Errorf("a replay of rank %d: %v; want %q", rank, err, text)
+			}
+		}
+		want(1, "rank 1: group closed by this rank")
+		if captured {
+			want(0, "rank 0: group closed by rank 1")
+		}
+		must(t, groups[0].Close())
+		want(0, "rank 0: group closed by this rank")
+		for rank := range groups {
+			must(t, recorded[rank].Reset())
+			x[rank].Release()
+		}
+	}
+}
+
 // captureBoth has both ranks capture the same sum.
 func captureBoth(t testing.TB, groups []*dist.Group) (x [2]T, recorded [2]*graph.Graph) {
 	t.Helper()

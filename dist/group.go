@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -64,8 +65,8 @@ type Group struct {
 
 	dividing *unit // whose gradients are being averaged and divided
 
-	mu     sync.Mutex
-	closed bool
+	mu     sync.Mutex  // held by calls and Close
+	closed atomic.Bool // written under mu
 }
 
 // newGroup returns the end of a group that comm makes the calls of. It owns comm.
@@ -118,6 +119,21 @@ func (g *Group) Err() error {
 	return nil
 }
 
+// replayable returns why what was captured of the group is not replayed any more: the group failed, or
+// this rank, or another one whose memory replays reach, has closed it. The devices would find memory
+// that is somebody else's.
+func (g *Group) replayable() error {
+	if g.closed.Load() {
+		return g.named(errLeft)
+	}
+	if o, able := g.comm.(collective.Overlapper); able {
+		if err := o.Left(); err != nil {
+			return g.named(err)
+		}
+	}
+	return g.Err()
+}
+
 // errNil is the error of calls of a nil Group.
 var errNil = fmt.Errorf("dist: %w: a nil or zero *dist.Group; Init, Local and Run make groups", ErrCall)
 
@@ -141,10 +157,10 @@ func (g *Group) Close() error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed { // what could not be given back then
+	if g.closed.Load() { // what could not be given back then
 		return g.ended(g.comm.Close())
 	}
-	g.closed = true
+	g.closed.Store(true)
 	g.queue.wait()
 	var err error
 	if g.give != nil {
@@ -184,7 +200,7 @@ func (g *Group) Batch(f func(b *Batch)) *Work {
 	defer g.mu.Unlock()
 	b := &Batch{group: g}
 	switch {
-	case g.closed:
+	case g.closed.Load():
 		b.err = errLeft
 	case f != nil:
 		f(b)
@@ -250,7 +266,7 @@ func (g *Group) enqueue(b *Batch) *Work {
 	defer b.release()
 	w := &Work{device: g.Device(), group: g}
 	if c := graph.Current(g.Device()); c != nil {
-		if w.err = c.Check(g.comm, g.Err); w.err != nil { // replays of a group that failed say so
+		if w.err = c.Check(g.comm, g.replayable); w.err != nil {
 			return w
 		}
 	}

@@ -67,7 +67,8 @@ func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
 // often: a rank's replay waits for those of the others. The graphs of a group share what they wait by:
 // all ranks replay the same ones in the same order, one after another; two at once, on two streams,
 // or in another order on another rank give wrong values. A group that failed lets replays that are
-// under way end with values of no use, and later ones return its error. It is for devices that reach one another's memory and whose
+// under way end with values of no use, and later ones return its error; those after a rank's Close
+// wrap ErrClosed. It is for devices that reach one another's memory and whose
 // streams can wait for words of it, as CUDA's do; others, and CopyEngines(false), give an error that
 // wraps device.ErrUnavailable. It takes memory from the start. It is an option of Local and Run.
 func CapturedCopies(on ...bool) Option { return option.Flag("CapturedCopies", on) }

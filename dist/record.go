@@ -40,7 +40,7 @@ func (g *Group) record(b *Batch) *Work {
 func (g *Group) again(calls []*collective.Call, in, out []ir.View) (wait func() error, err error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.closed {
+	if g.closed.Load() {
 		return nil, g.named(errLeft)
 	}
 	b := &Batch{group: g}

@@ -187,4 +187,7 @@ type Overlapper interface {
 	// Overlaps reports whether the calls of a batch may be given to another stream than the batch
 	// before, where the current stream is s. It is alike on all ranks.
 	Overlaps(s device.StreamID, calls ...*Call) bool
+	// Left returns an error once a rank has closed its end, whose memory replays of such batches
+	// reach. Any goroutine may call it.
+	Left() error
 }

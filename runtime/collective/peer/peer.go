@@ -218,6 +218,14 @@ func (c *Communicator) Overlaps(s device.StreamID, calls ...*collective.Call) bo
 	return len(shared) > 0 && len(pairs) == 0 && c.mail != nil && c.captured(s) && c.takes(shared)
 }
 
+// Left returns an error once a rank has closed its end of a group whose captured calls are made by copies.
+func (c *Communicator) Left() error {
+	if !c.set.Captured {
+		return nil
+	}
+	return c.hub.gone()
+}
+
 // captured reports whether a stream is.
 func (c *Communicator) captured(s device.StreamID) bool {
 	k, ok := c.driver.(device.Capturer)
