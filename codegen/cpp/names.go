@@ -6,7 +6,8 @@ import (
 	"sync"
 )
 
-// keywords returns the words of C++ that Go does not have, and that a schema may therefore use as names.
+// keywords returns the words of C++ that Go does not have, and that a schema may therefore use as names; and
+// in the last line what functors call without sinter::.
 var keywords = sync.OnceValue(func() []string {
 	return strings.Fields(`
 	alignas alignof and and_eq asm auto bitand bitor catch char char8_t char16_t char32_t class co_await co_return co_yield
@@ -18,8 +19,11 @@ var keywords = sync.OnceValue(func() []string {
 })
 
 // Name spells a schema's name in functors: with an underscore where it means something there. No name
-// of a schema ends with one.
+// of a schema ends with one. Of a part of a state, such as a.total, that is said of the part.
 func Name(name string) string {
+	if of, part, is := strings.Cut(name, "."); is {
+		return of + "." + Name(part)
+	}
 	if slices.Contains(keywords(), name) {
 		return name + "_"
 	}

@@ -13,7 +13,7 @@ import (
 
 // TestNames prints names that mean something in C++, or that printing gives itself.
 func TestNames(t *testing.T) {
-	for name, want := range map[string]string{"x": "x", "double": "double_", "this": "this_", "class": "class_", "t0": "t0"} {
+	for name, want := range map[string]string{"x": "x", "double": "double_", "this": "this_", "class": "class_", "t0": "t0", "first.class": "first.class_", "a.new": "a.new", "a.union": "a.union_"} {
 		if got := cpp.Name(name); got != want || token.IsKeyword(name) {
 			t.Errorf("%s is %s, want %s", name, got, want)
 		}

@@ -51,8 +51,8 @@ func (l *loader) fold(e *entry, n *yaml.Node, what string, known []string) {
 		return
 	}
 	for _, p := range op.Params {
-		if p.Name == "a" || p.Name == "b" || p.Name == "count" {
-			l.errorf(p.Pos, "%s: a, b and count have a meaning of their own here; choose another name than %q", what, p.Name)
+		if slices.Contains([]string{"a", "b", "count", "index", "init", "first", "combine", "finish"}, p.Name) {
+			l.errorf(p.Pos, "%s: a, b, count, index, init, first, combine and finish have a meaning of their own here; choose another name than %q", what, p.Name)
 			return
 		}
 	}

@@ -55,6 +55,7 @@ func (l *loader) joint(e *entry, n *yaml.Node) {
 	if len(op.Operands()) > ir.MaxJoint {
 		l.errorf(op.Pos, "expr: %d operands of type Tensor...; at most %d", len(op.Operands()), ir.MaxJoint)
 	}
+	l.noIndex(op)
 	env, parts, complete := environment(op), newLets(), true
 	nodes := map[string]*yaml.Node{}
 	for _, f := range l.fields(n, "expr") {

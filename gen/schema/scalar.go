@@ -225,7 +225,15 @@ func (l *loader) elementwiseParams(e *entry) {
 			l.errorf(p.Pos, "expr: operand %q is a list; expressions read single operands", p.Name)
 		case p.Optional:
 			l.errorf(p.Pos, "expr: operand %q is optional; an expression reads every operand", p.Name)
-		case p.Name == "index":
+		}
+	}
+	l.noIndex(op)
+}
+
+// noIndex reports a parameter that has the name of an element's place.
+func (l *loader) noIndex(op *Op) {
+	for _, p := range op.Params {
+		if p.Name == "index" {
 			l.errorf(p.Pos, "expr: index is the place of an element; choose another name for the parameter")
 		}
 	}

@@ -202,8 +202,11 @@ func (p *sigParser) param() {
 		p.mistake(from, "parameter %q %s", q.Name, why)
 	}
 	for _, other := range p.sig.params {
-		if other.Name == q.Name {
+		switch {
+		case other.Name == q.Name:
 			p.mistake(from, "parameter %q is already declared", q.Name)
+		case strings.ReplaceAll(other.Name, "_", "") == strings.ReplaceAll(q.Name, "_", ""):
+			p.mistake(from, "parameter %q differs from %q by underscores alone, which Go names lack; choose another name", q.Name, other.Name)
 		}
 	}
 	typeAt := p.from

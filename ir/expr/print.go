@@ -106,18 +106,18 @@ func (p *printer) value(v *Value) Part {
 // free returns name, or where a value from outside has it a name that a schema cannot give: none ends
 // with an underscore.
 func (p *printer) free(name string) string {
-	if p.names[name] {
+	if p.names[name] { // also of t_0, which is t0 in Go
 		return name + "_"
 	}
 	return name
 }
 
-// outside has the names of values that g does not compute.
+// outside has the names of values that g does not compute, without underscores.
 func (g *Graph) outside() map[string]bool {
 	names := map[string]bool{}
 	for _, v := range g.Values {
 		if v.Op == OpName {
-			names[v.Name] = true
+			names[strings.ReplaceAll(v.Name, "_", "")] = true
 		}
 	}
 	return names

@@ -158,6 +158,17 @@ func unsafePointer() code { return jen.Qual("unsafe", "Pointer") }
 // outOf is the Go type of results.
 func (w *folder) outOf() string { return kindType(w.fold.Finish.Roots[0].Kind, w.a) }
 
+// foldNames are what loops of folds call their own variables beside loopNames, and the package that they call.
+var foldNames = []string{"x", "before", "first", "whole", "fold", "x0", "x1", "x2", "x3", "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7"}
+
+// foldLocal returns the Go name of an argument inside a loop of a fold.
+func foldLocal(name string) string {
+	if local := loopLocal(name); !slices.Contains(foldNames, local) {
+		return local
+	}
+	return unit.Local(name) + "Value"
+}
+
 // setup reads the scalar arguments that some of the given graphs use.
 func (w *folder) setup(graphs ...*expr.Graph) (s code, stmts []jen.Code) {
 	s = jen.Id("_")
@@ -173,7 +184,7 @@ func (w *folder) setup(graphs ...*expr.Graph) (s code, stmts []jen.Code) {
 			}
 			seen[in.name] = true
 			s = jen.Id("s")
-			stmts = append(stmts, jen.Id(loopLocal(in.name)).Op(":=").Add(scalarRead(w.op, in, types)))
+			stmts = append(stmts, jen.Id(foldLocal(in.name)).Op(":=").Add(scalarRead(w.op, in, types)))
 		}
 	}
 	return s, stmts
@@ -187,7 +198,7 @@ func (w *folder) call(fn string, g *expr.Graph, values map[string]code) code {
 			args = append(args, v.Clone())
 			continue
 		}
-		args = append(args, jen.Id(loopLocal(in.name)))
+		args = append(args, jen.Id(foldLocal(in.name)))
 	}
 	fam := w.fam
 	if g != w.fold.Mapped {

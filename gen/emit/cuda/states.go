@@ -104,7 +104,7 @@ func statesFunctor(b *strings.Builder, op *schema.Op, name string, f *expr.Fold,
 	cudaFields(b, op, name)
 	var fields []string
 	for i, s := range f.States {
-		fields = append(fields, fmt.Sprintf("%s %s;", cudaTypes.Of(g.Map.Roots[i].Kind), s.Name))
+		fields = append(fields, fmt.Sprintf("%s %s;", cudaTypes.Of(g.Map.Roots[i].Kind), cpp.Name(s.Name)))
 	}
 	if f.States[0].Name == "" {
 		fmt.Fprintf(b, "  typedef %s Acc;\n", cudaTypes.Of(g.Map.Roots[0].Kind))
@@ -123,7 +123,7 @@ func statesFunctor(b *strings.Builder, op *schema.Op, name string, f *expr.Fold,
 	}
 	var names []string
 	for _, s := range f.States {
-		names = append(names, s.Name)
+		names = append(names, cpp.Name(s.Name))
 	}
 	structMember(b, op, names, g.Init, "Acc", "init", "")
 	structMember(b, op, names, g.Map, "Acc", "map", first+list)
@@ -142,14 +142,14 @@ func firstMember(b *strings.Builder, op *schema.Op, f *expr.Fold, g *expr.Graph,
 	var names []string
 	b.WriteString("  struct First {")
 	for i, name := range f.Names {
-		names = append(names, strings.TrimPrefix(name, ir.First{}.Full()))
+		names = append(names, cpp.Name(strings.TrimPrefix(name, ir.First{}.Full())))
 		fmt.Fprintf(b, " %s %s;", cudaTypes.Of(g.Roots[i].Kind), names[i])
 	}
 	b.WriteString(" };\n")
 	structMember(b, op, names, g, "First", "first", params)
 }
 
-// structMember prints a member function that gives a struct of the values of g by names, or
+// structMember prints a member function that gives a struct of the values of g by names of C++, or
 // where the one name is empty the value.
 func structMember(b *strings.Builder, op *schema.Op, names []string, g *expr.Graph, typ, member, params string) {
 	code := cudaTypes.Print(g)

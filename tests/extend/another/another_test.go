@@ -31,7 +31,7 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 			"\n\ntool " + extend.Module + "/gen\n",
 		"go.sum":   string(sums),
 		"doc.go":   "// Package special has operators of its own.\npackage special\n\n//go:generate go tool gen -schema ops.yaml -out .\n",
-		"ops.yaml": "schema: 1\npackage: special\ngroups:\n" + extend.NewOperator + secondOperator,
+		"ops.yaml": "schema: 1\npackage: special\ngroups:\n" + extend.NewOperator + secondOperator + namedOperators,
 	}
 	for name, text := range files {
 		extend.Must(t, os.WriteFile(filepath.Join(mod, name), []byte(text), 0o666))
@@ -45,7 +45,8 @@ func TestOperatorsOfAnotherModule(t *testing.T) {
 	extend.Run(t, mod, "-mod=mod", "mod", "tidy", "-e")
 	extend.Run(t, mod, "-mod=mod", "vet", "./...")
 	out := extend.Run(t, mod, "-mod=mod", "test", "-v", "./opcases")
-	for _, op := range []string{"softplus_sharp", "polar_point", "weighed", "tempered_softmax", "first_above", "last_and_count", "weighted_squares", "cumulative_larger", "snake", "scaled_gap"} {
+	for _, op := range []string{"softplus_sharp", "polar_point", "weighed", "tempered_softmax", "first_above", "last_and_count", "weighted_squares", "cumulative_larger", "snake", "scaled_gap",
+		"named_sum", "named_found", "named_largest", "named_moments", "named_parts"} {
 		if !strings.Contains(out, "--- PASS: TestOperators/"+op) {
 			t.Errorf("the tests of %s did not run:\n%s", op, out)
 		}
@@ -153,6 +154,53 @@ func main() {
 	fmt.Println(took, "for 1 Mi elements")
 }
 `
+
+// namedOperators have operands, arguments and states called like locals of what is emitted, like the
+// package that loops call, and like words of C++.
+var namedOperators = strings.NewReplacer("OPTIONS", strings.Join(locals, " float = 1, ")+" float = 1", "PRODUCT", strings.Join(locals, "*")).Replace(`
+  - op: named_sum(y Tensor, *, OPTIONS, dim []int = nil, keepdim bool = false) -> Tensor
+    doc: returns the sum of y along dim, times numbers.
+    dtypes: float
+    reduce: {init: 0, map: y*PRODUCT, combine: a + b}
+    grad: none
+    test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0], fold: 2}}]}
+
+  - op: named_found(y Tensor, *, OPTIONS, dim []int = nil, keepdim bool = false) -> Tensor
+    doc: returns the first element of y along dim that is not 0, times numbers.
+    dtypes: float
+    reduce: {init: 0, map: y*PRODUCT, combine: "where(a == 0, b, a)", finish: a*PRODUCT, order: kept}
+    grad: none
+    test: {samples: [{shapes: [[300]]}, {shapes: [[40, 7, 3]], args: {dim: [0], x: 2}}]}
+
+  - op: named_largest(y Tensor, dim int, *, OPTIONS) -> Tensor
+    doc: returns the largest element of y up to each along dim, times numbers.
+    dtypes: float
+    scan: {init: -Inf, map: y*PRODUCT, combine: "max(a, b)", finish: a*PRODUCT}
+    grad: none
+    test: {samples: [{shapes: [[300]], args: {dim: 0}}, {shapes: [[40, 7, 3]], args: {dim: 0, total: 2}}]}
+
+  - op: named_moments(n Tensor, union Tensor, *, dim []int = nil, keepdim bool = false) -> (total Tensor, weight Tensor)
+    doc: returns two sums and a largest element of n and union along dim.
+    dtypes: float
+    reduce:
+      first: {double: n, p: union}
+      init: {n: 0, class: 0, p: -Inf}
+      map: {n: n*union*first.double + first.p, class: n, p: union}
+      combine: {n: a.n + b.n, class: a.class + b.class, p: "max(a.p, b.p)"}
+      finish: {total: a.n + a.p + first.double, weight: a.class}
+    grad: none
+    test: {domain: [0, 1], ulp: 64, samples: [{shapes: [[30], [30]]}, {shapes: [[4, 3], [3]], args: {dim: [0]}}]}
+
+  - op: named_parts(t_0 Tensor, first Tensor, *, op Scalar = 2) -> Tensor
+    doc: returns exp(t_0)*first + exp(t_0)*op.
+    dtypes: float
+    expr: exp(t_0)*first + exp(t_0)*op
+    test: {domain: [0.25, 1], ulp: 8, cases: [[0, 2, 4], [0, 3, 5]]}
+`)
+
+// locals are names of arguments.
+var locals = strings.Fields(`
+	n p s i q v acc x xs sum total identity results other lanes m full j part before whole fold x0 x3 a0 a7 r t t0`)
 
 // secondOperator is made of standard operators and the first one; then come folds, of
 // which two show the order of elements.
