@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
@@ -56,7 +55,6 @@ func RunFaults(t *testing.T, table []Operator, step int, async bool, seed uint64
 	d := sim.New(sim.Config{Devices: 1, Async: async, Run: OnCPU})
 	device.Install(d)
 	const ways = 8
-	pool.For(runtime.GOMAXPROCS(0), 1, func(int, int) {}) // the workers begin before goroutines are counted
 	clean, turn := true, 0
 	if async {
 		turn = ways / 2

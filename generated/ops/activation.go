@@ -238,7 +238,8 @@ func gatedBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			x := core.Wide(x)
 			gate := core.Wide(gate)
-			grad.Set(1, fit(grad, 1, Mul(dy, Mul(x, Mul(Sigmoid(gate), Sub(number(1), Sigmoid(gate)))))))
+			t0 := Sigmoid(gate)
+			grad.Set(1, fit(grad, 1, Mul(dy, Mul(x, Mul(t0, Sub(number(1), t0))))))
 		} else {
 			grad.Set(1, fit(grad, 1, gatedGradGate(dy, x, gate)))
 		}
@@ -354,9 +355,13 @@ func geluBackward(grad *core.Grad) {
 		x := core.Wide(x)
 		switch approximate {
 		case ApproximateNone:
-			grad.Set(0, fit(grad, 0, Mul(dy, Add(Mul(number(0.5), Erfc(Mul(Neg(x), number(0.7071067811865476)))), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(Mul(Neg(x), number(0.7071067811865476)), Mul(Neg(x), number(0.7071067811865476)))))), number(0.7071067811865476)))))))
+			t0 := Mul(Neg(x), number(0.7071067811865476))
+			grad.Set(0, fit(grad, 0, Mul(dy, Add(Mul(number(0.5), Erfc(t0)), Mul(Mul(number(0.5), x), Mul(Mul(number(1.1283791670955126), Exp(Neg(Mul(t0, t0)))), number(0.7071067811865476)))))))
 		case ApproximateTanh:
-			grad.Set(0, fit(grad, 0, Mul(dy, Add(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Mul(x, Mul(Mul(Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))), Sub(number(1), Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(Mul(Mul(number(0.044715), x), x), x)))))), Mul(number(2*0.7978845608028654), Add(number(1), Add(Mul(x, Mul(number(2), Mul(number(0.044715), x))), Mul(Mul(number(0.044715), x), x))))))))))
+			t0 := Mul(number(0.044715), x)
+			t1 := Mul(t0, x)
+			t2 := Sigmoid(Mul(number(2*0.7978845608028654), Add(x, Mul(t1, x))))
+			grad.Set(0, fit(grad, 0, Mul(dy, Add(t2, Mul(x, Mul(Mul(t2, Sub(number(1), t2)), Mul(number(2*0.7978845608028654), Add(number(1), Add(Mul(x, Mul(number(2), t0)), t1)))))))))
 		}
 	} else {
 		grad.Set(0, geluGradX(dy, x, approximate))

@@ -415,7 +415,11 @@ func mishBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Add(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Mul(x, Where(Gt(x, number(20)), Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Mul(Sub(number(1), Mul(Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))), Tanh(Where(Gt(x, number(20)), x, Log1p(Exp(x)))))), Div(Exp(x), Add(number(1), Exp(x))))))))))
+		t0 := Gt(x, number(20))
+		t1 := Exp(x)
+		t2 := Tanh(Where(t0, x, Log1p(t1)))
+		t3 := Sub(number(1), Mul(t2, t2))
+		grad.Set(0, fit(grad, 0, Mul(dy, Add(t2, Mul(x, Where(t0, t3, Mul(t3, Div(t1, Add(number(1), t1)))))))))
 	} else {
 		grad.Set(0, mishGradX(dy, x))
 	}

@@ -268,7 +268,8 @@ func siLUBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(Sigmoid(x), Mul(x, Mul(Sigmoid(x), Sub(number(1), Sigmoid(x)))))))))
+		t0 := Sigmoid(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(t0, Mul(x, Mul(t0, Sub(number(1), t0))))))))
 	} else {
 		grad.Set(0, siLUGradX(dy, x))
 	}
@@ -355,7 +356,9 @@ func softplusBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Where(Gt(Mul(core.ScalarTensor(beta), x), core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(Exp(Mul(core.ScalarTensor(beta), x)), core.ScalarTensor(beta)), Add(number(1), Exp(Mul(core.ScalarTensor(beta), x)))), core.ScalarTensor(beta))))))
+		t0 := Mul(core.ScalarTensor(beta), x)
+		t1 := Exp(t0)
+		grad.Set(0, fit(grad, 0, Where(Gt(t0, core.ScalarTensor(limit)), dy, Mul(dy, Div(Div(Mul(t1, core.ScalarTensor(beta)), Add(number(1), t1)), core.ScalarTensor(beta))))))
 	} else {
 		grad.Set(0, softplusGradX(dy, x, beta, limit))
 	}
@@ -586,7 +589,8 @@ func tanhshrinkBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Sub(number(1), Mul(Tanh(x), Tanh(x))))))))
+		t0 := Tanh(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Sub(number(1), Mul(t0, t0)))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanhshrinkGradX(dy, x)))
 	}

@@ -280,7 +280,10 @@ func directionBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	x := grad.In(0)
 	if grad.Recording() {
-		grad.Set(0, Add(Where(Eq(x, number(0)), number(0), Div(dy, Conj(Abs(x)))), Where(Eq(x, number(0)), number(0), Where(Eq(x, number(0)), number(0), Mul(Real(Mul(dy, Conj(Div(Neg(Div(x, Abs(x))), Abs(x))))), Div(x, Abs(x)))))))
+		t0 := Eq(x, number(0))
+		t1 := Abs(x)
+		t2 := Div(x, t1)
+		grad.Set(0, Add(Where(t0, number(0), Div(dy, Conj(t1))), Where(t0, number(0), Where(t0, number(0), Mul(Real(Mul(dy, Conj(Div(Neg(t2), t1)))), t2)))))
 	} else {
 		grad.Set(0, directionGradX(dy, x))
 	}

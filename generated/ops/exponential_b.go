@@ -254,7 +254,9 @@ func logitGradBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			g := core.Wide(g)
 			x := core.Wide(x)
-			grad.Set(1, fit(grad, 1, Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps < 0)), LogicalOr(Lt(x, number(0)), Gt(x, number(1)))), number(0), Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps >= 0)), LogicalOr(Lt(x, number(eps)), Gt(x, number(1-eps)))), number(0), Mul(dy, Mul(Div(Neg(Div(g, Mul(x, Sub(number(1), x)))), Mul(x, Sub(number(1), x))), Sub(Sub(number(1), x), x)))))))
+			t0 := Sub(number(1), x)
+			t1 := Mul(x, t0)
+			grad.Set(1, fit(grad, 1, Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps < 0)), LogicalOr(Lt(x, number(0)), Gt(x, number(1)))), number(0), Where(LogicalAnd(core.ScalarTensor(ir.BoolScalar(eps >= 0)), LogicalOr(Lt(x, number(eps)), Gt(x, number(1-eps)))), number(0), Mul(dy, Mul(Div(Neg(Div(g, t1)), t1), Sub(t0, x)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, logitGradGradX(dy, g, x, eps)))
 		}
@@ -502,7 +504,8 @@ func sigmoidGradBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			g := core.Wide(g)
 			y := core.Wide(y)
-			grad.Set(1, fit(grad, 1, Sub(Mul(Conj(Mul(dy, Conj(g))), Conj(Sub(number(1), y))), Mul(Conj(Mul(dy, Conj(g))), Conj(y)))))
+			t0 := Conj(Mul(dy, Conj(g)))
+			grad.Set(1, fit(grad, 1, Sub(Mul(t0, Conj(Sub(number(1), y))), Mul(t0, Conj(y)))))
 		} else {
 			grad.Set(1, fit(grad, 1, sigmoidGradGradY(dy, g, y)))
 		}

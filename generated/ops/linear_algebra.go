@@ -310,7 +310,8 @@ func distanceSlopeBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			d := core.Wide(d)
 			length := core.Wide(length)
-			grad.Set(0, fit(grad, 0, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Sign(d), length))))))))
+			t0 := Sign(d)
+			grad.Set(0, fit(grad, 0, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(t0, Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(t0, length))))))))
 		} else {
 			grad.Set(0, fit(grad, 0, distanceSlopeGradD(dy, d, length, p)))
 		}
@@ -323,7 +324,8 @@ func distanceSlopeBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			d := core.Wide(d)
 			length := core.Wide(length)
-			grad.Set(1, fit(grad, 1, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(Div(Abs(d), length), number((p-1)-1))), Div(Neg(Div(Abs(d), length)), length))))))))
+			t0 := Div(Abs(d), length)
+			grad.Set(1, fit(grad, 1, Where(Eq(d, number(0)), number(0), Where(core.ScalarTensor(ir.BoolScalar((p-1) == 0)), number(0), Mul(dy, Mul(Sign(d), Mul(Mul(number(p-1), Pow(t0, number((p-1)-1))), Div(Neg(t0), length))))))))
 		} else {
 			grad.Set(1, fit(grad, 1, distanceSlopeGradLength(dy, d, length, p)))
 		}

@@ -118,7 +118,12 @@ func bceGradBackward(grad *core.Grad) {
 			g := core.Wide(g)
 			x := core.Wide(x)
 			target := core.Wide(target)
-			grad.Set(1, fit(grad, 1, Mul(dy, Add(Div(g, Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Where(Eq(Mul(x, Sub(number(1), x)), number(1e-12)), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Mul(number(0.5), Sub(Sub(number(1), x), x))), Where(Lt(Mul(x, Sub(number(1), x)), number(1e-12)), number(0), Mul(Div(Neg(Div(Mul(g, Sub(x, target)), Maximum(Mul(x, Sub(number(1), x)), number(1e-12)))), Maximum(Mul(x, Sub(number(1), x)), number(1e-12))), Sub(Sub(number(1), x), x))))))))
+			t0 := Sub(number(1), x)
+			t1 := Mul(x, t0)
+			t2 := Maximum(t1, number(1e-12))
+			t3 := Div(Neg(Div(Mul(g, Sub(x, target)), t2)), t2)
+			t4 := Sub(t0, x)
+			grad.Set(1, fit(grad, 1, Mul(dy, Add(Div(g, t2), Where(Eq(t1, number(1e-12)), Mul(t3, Mul(number(0.5), t4)), Where(Lt(t1, number(1e-12)), number(0), Mul(t3, t4)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, bceGradGradX(dy, g, x, target)))
 		}

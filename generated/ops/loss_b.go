@@ -404,7 +404,8 @@ func huberElementsBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			x := core.Wide(x)
 			target := core.Wide(target)
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), Sub(x, target))), Mul(core.ScalarTensor(delta), Sign(Sub(x, target)))))))
+			t0 := Sub(x, target)
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(t0), core.ScalarTensor(delta)), Mul(number(2), Mul(number(0.5), t0)), Mul(core.ScalarTensor(delta), Sign(t0))))))
 		} else {
 			grad.Set(0, fit(grad, 0, huberElementsGradX(dy, x, target, delta)))
 		}
@@ -417,7 +418,8 @@ func huberElementsBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			x := core.Wide(x)
 			target := core.Wide(target)
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), Neg(Mul(core.ScalarTensor(delta), Sign(Sub(x, target))))))))
+			t0 := Sub(x, target)
+			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(t0), core.ScalarTensor(delta)), Sub(Mul(number(-0.5), t0), Mul(number(0.5), t0)), Neg(Mul(core.ScalarTensor(delta), Sign(t0)))))))
 		} else {
 			grad.Set(1, fit(grad, 1, huberElementsGradTarget(dy, x, target, delta)))
 		}

@@ -366,7 +366,8 @@ func smoothL1ElementsBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			x := core.Wide(x)
 			target := core.Wide(target)
-			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Mul(number(2), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Sign(Sub(x, target))))))
+			t0 := Sub(x, target)
+			grad.Set(0, fit(grad, 0, Mul(dy, Where(Lt(Abs(t0), core.ScalarTensor(beta)), Div(Mul(number(2), Mul(number(0.5), t0)), core.ScalarTensor(beta)), Sign(t0)))))
 		} else {
 			grad.Set(0, fit(grad, 0, smoothL1ElementsGradX(dy, x, target, beta)))
 		}
@@ -379,7 +380,8 @@ func smoothL1ElementsBackward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			x := core.Wide(x)
 			target := core.Wide(target)
-			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(Sub(x, target)), core.ScalarTensor(beta)), Div(Sub(Mul(number(-0.5), Sub(x, target)), Mul(number(0.5), Sub(x, target))), core.ScalarTensor(beta)), Neg(Sign(Sub(x, target)))))))
+			t0 := Sub(x, target)
+			grad.Set(1, fit(grad, 1, Mul(dy, Where(Lt(Abs(t0), core.ScalarTensor(beta)), Div(Sub(Mul(number(-0.5), t0), Mul(number(0.5), t0)), core.ScalarTensor(beta)), Neg(Sign(t0))))))
 		} else {
 			grad.Set(1, fit(grad, 1, smoothL1ElementsGradTarget(dy, x, target, beta)))
 		}

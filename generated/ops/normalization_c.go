@@ -166,7 +166,8 @@ func layerNormAffineGradBackward(grad *core.Grad) {
 			rstd := core.Wide(rstd)
 			m := core.Wide(m)
 			c := core.Wide(c)
-			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(Sub(x, mean), rstd), c)), Mul(rstd, Mul(c, Sub(x, mean)))))))
+			t0 := Sub(x, mean)
+			grad.Set(3, fit(grad, 3, Mul(dy, Sub(Sub(Sub(g, m), Mul(Mul(t0, rstd), c)), Mul(rstd, Mul(c, t0))))))
 		} else {
 			grad.Set(3, fit(grad, 3, layerNormAffineGradGradRstd(dy, g, x, mean, rstd, m, c)))
 		}

@@ -457,7 +457,8 @@ func atan2Backward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			y := core.Wide(y)
 			x := core.Wide(x)
-			grad.Set(0, fit(grad, 0, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(solid(x, dy), Hypot(y, solid(x, dy))), Hypot(y, solid(x, dy)))))))
+			t0 := Hypot(y, solid(x, dy))
+			grad.Set(0, fit(grad, 0, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(solid(x, dy), t0), t0)))))
 		} else {
 			grad.Set(0, fit(grad, 0, atan2GradY(dy, y, x)))
 		}
@@ -470,7 +471,8 @@ func atan2Backward(grad *core.Grad) {
 			dy := core.Wide(dy)
 			y := core.Wide(y)
 			x := core.Wide(x)
-			grad.Set(1, fit(grad, 1, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(Neg(y), Hypot(y, solid(x, dy))), Hypot(y, solid(x, dy)))))))
+			t0 := Hypot(y, solid(x, dy))
+			grad.Set(1, fit(grad, 1, Where(LogicalAnd(Eq(y, number(0)), Eq(solid(x, dy), number(0))), number(0), Mul(dy, Div(Div(Neg(y), t0), t0)))))
 		} else {
 			grad.Set(1, fit(grad, 1, atan2GradX(dy, y, x)))
 		}

@@ -345,7 +345,28 @@ func sincGradBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Add(Add(Where(Lt(Abs(x), number(0.1)), Mul(dy, Conj(Add(number(-3.289868133696453), Mul(Mul(x, x), Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))))), number(0)), Add(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(dy, Conj(x)), Conj(Add(number(3.246969701133414), Mul(Mul(x, x), Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))))), Conj(x))), number(0)), Add(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Add(number(-1.144510944732505), Mul(Mul(x, x), Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))))), Conj(x))), number(0)), Sub(Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Mul(x, x))), Conj(Sub(number(0.20918278254123832), Mul(Mul(x, x), number(0.023460810354558225))))), Conj(x))), number(0)), Where(Lt(Abs(x), number(0.1)), Mul(number(2), Mul(Mul(number(0.023460810354558225), Mul(Mul(Mul(Mul(dy, Conj(x)), Conj(Mul(x, x))), Conj(Mul(x, x))), Conj(Mul(x, x)))), Conj(x))), number(0)))))), Add(Add(Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(dy, Conj(x)), Conj(Neg(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x)))))))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(dy, Conj(x)), Conj(Neg(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x)))))))), number(math.Pi))))), Sub(Neg(Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(Div(dy, Conj(x)), Conj(Mul(number(math.Pi), x))), Conj(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(Div(dy, Conj(x)), Conj(Mul(number(math.Pi), x))), Conj(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))))), number(math.Pi)))))), Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(dy, Conj(x)), Conj(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)))), number(math.Pi))), Neg(Where(Lt(Abs(x), number(0.1)), number(0), Mul(Mul(Div(dy, Conj(x)), Conj(Div(Neg(Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Mul(number(math.Pi), x)))), number(math.Pi))))))), Where(Lt(Abs(x), number(0.1)), number(0), Mul(dy, Conj(Div(Neg(Div(Mul(Sub(Cos(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Div(Sin(Mul(number(math.Pi), Sub(x, Round(Real(x))))), Mul(number(math.Pi), x))), Where(Eq(Round(Real(x)), Mul(number(2), Floor(Mul(number(0.5), Round(Real(x)))))), core.Solid(number(1), dy.DType()), number(-1))), x)), x))))))))
+		t0 := Lt(Abs(x), number(0.1))
+		t1 := Mul(x, x)
+		t2 := Sub(number(0.20918278254123832), Mul(t1, number(0.023460810354558225)))
+		t3 := Add(number(-1.144510944732505), Mul(t1, t2))
+		t4 := Add(number(3.246969701133414), Mul(t1, t3))
+		t5 := Conj(x)
+		t6 := Mul(dy, t5)
+		t7 := Conj(t1)
+		t8 := Mul(t6, t7)
+		t9 := Mul(t8, t7)
+		t10 := Round(Real(x))
+		t11 := Eq(t10, Mul(number(2), Floor(Mul(number(0.5), t10))))
+		t12 := Div(dy, t5)
+		t13 := Mul(number(math.Pi), Sub(x, t10))
+		t14 := Sin(t13)
+		t15 := Where(t0, number(0), Mul(Mul(t12, Conj(Neg(t14))), number(math.Pi)))
+		t16 := Mul(number(math.Pi), x)
+		t17 := Cos(t13)
+		t18 := Where(t0, number(0), Mul(Mul(Div(t12, Conj(t16)), Conj(t17)), number(math.Pi)))
+		t19 := Div(t14, t16)
+		t20 := Where(t0, number(0), Mul(Mul(t12, Conj(Div(Neg(t19), t16))), number(math.Pi)))
+		grad.Set(0, fit(grad, 0, Add(Add(Where(t0, Mul(dy, Conj(Add(number(-3.289868133696453), Mul(t1, t4)))), number(0)), Add(Where(t0, Mul(number(2), Mul(Mul(t6, Conj(t4)), t5)), number(0)), Add(Where(t0, Mul(number(2), Mul(Mul(t8, Conj(t3)), t5)), number(0)), Sub(Where(t0, Mul(number(2), Mul(Mul(t9, Conj(t2)), t5)), number(0)), Where(t0, Mul(number(2), Mul(Mul(number(0.023460810354558225), Mul(t9, t7)), t5)), number(0)))))), Add(Add(Where(t11, t15, Neg(t15)), Sub(Neg(Where(t11, t18, Neg(t18))), Where(t11, t20, Neg(t20)))), Where(t0, number(0), Mul(dy, Conj(Div(Neg(Div(Mul(Sub(t17, t19), Where(t11, core.Solid(number(1), dy.DType()), number(-1))), x)), x))))))))
 	} else {
 		grad.Set(0, sincGradGradX(dy, x))
 	}
@@ -509,7 +530,8 @@ func tanBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(number(1), Mul(Tan(x), Tan(x)))))))
+		t0 := Tan(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Add(number(1), Mul(t0, t0))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanGradX(dy, x)))
 	}
@@ -591,7 +613,8 @@ func tanhBackward(grad *core.Grad) {
 	if grad.Recording() {
 		dy := core.Wide(dy)
 		x := core.Wide(x)
-		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Mul(Tanh(x), Tanh(x)))))))
+		t0 := Tanh(x)
+		grad.Set(0, fit(grad, 0, Mul(dy, Conj(Sub(number(1), Mul(t0, t0))))))
 	} else {
 		grad.Set(0, fit(grad, 0, tanhGradX(dy, x)))
 	}

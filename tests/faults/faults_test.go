@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/opcases"
+	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/optest"
 )
 
@@ -17,10 +18,24 @@ var (
 // TestFaults: an operator whose memory, launch or kernel fails on a device that works as
 // calls are made says so, leaves nothing behind and works the next time. The short form tries
 // a part of the operations.
-func TestFaults(t *testing.T) { optest.RunFaults(t, opcases.Cases, step(), false, *seed) }
+func TestFaults(t *testing.T) {
+	begin(t)
+	optest.RunFaults(t, opcases.Cases, step(), false, *seed)
+}
 
 // TestLater is TestFaults on a device that works later: errors come where the host waits.
-func TestLater(t *testing.T) { optest.RunFaults(t, opcases.Cases, step(), true, *seed) }
+func TestLater(t *testing.T) {
+	begin(t)
+	optest.RunFaults(t, opcases.Cases, step(), true, *seed)
+}
+
+// begin has the processor's workers begin, which stay, before goroutines are counted.
+func begin(t *testing.T) {
+	t.Helper()
+	if err := tensor.Scope(func() error { return tensor.Ones([]int{1 << 21}).Exp().Err() }); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // step is how many operations there are to one that fails.
 func step() int {

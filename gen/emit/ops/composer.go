@@ -2,6 +2,7 @@ package ops
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/dave/jennifer/jen"
 
@@ -24,6 +25,12 @@ type composer struct {
 	roundings int
 	free      map[string]bool // names that stand for host floats besides the arguments
 	likeDy    bool            // what it prints reads the gradient of a result for its dtype
+
+	// What stands several times in the expression of a gradient is computed once: uses counts
+	// calls by their source, and lets defines those that named has a local for.
+	uses  map[string]int
+	named map[string]string
+	lets  []jen.Code
 
 	// placed is set where the expression reads the place of an element, which
 	// no operator over whole tensors does.
@@ -52,6 +59,8 @@ func (c *composer) expr(x *expr.Expr) code { return c.tensor(c.node(x.Root)) }
 // gradient prints x as the gradient of operand i. One that reads no tensor is
 // zero everywhere.
 func (c *composer) gradient(x *expr.Expr, i int) code {
+	c.uses, c.named = map[string]int{}, map[string]string{}
+	c.count(x.Root)
 	t := c.node(x.Root)
 	if t.kind == tensorTerm || c.dry {
 		return c.tensor(t)
@@ -59,6 +68,33 @@ func (c *composer) gradient(x *expr.Expr, i int) code {
 	zeros := c.e.Standard(c.op, "zeros")
 	return jen.Qual(c.e.OpsOf(zeros), zeros.GoName).Call(
 		jen.Id("grad").Dot("InShape").Call(jen.Lit(i)), gofile.CoreName("PlacementLike").Call(c.dy()))
+}
+
+// count counts the uses of every call under n, those in equal calls once.
+func (c *composer) count(n *expr.Node) {
+	if n.Op != expr.OpCall {
+		return
+	}
+	key := n.String()
+	if c.uses[key]++; c.uses[key] == 1 {
+		for _, a := range n.Args {
+			c.count(a)
+		}
+	}
+}
+
+// once defines a local for a tensor that is used several times.
+func (c *composer) once(key string, t term) term {
+	if t.kind != tensorTerm || c.dry || c.uses[key] < 2 {
+		return t
+	}
+	name := "t" + strconv.Itoa(len(c.lets))
+	for slices.ContainsFunc(c.op.Params, func(p *schema.Param) bool { return unit.Local(p.Name) == name }) {
+		name += "_"
+	}
+	c.lets = append(c.lets, jen.Id(name).Op(":=").Add(t.code))
+	c.named[key] = name
+	return term{jen.Id(name), tensorTerm, true}
 }
 
 // dy prints the first of the results' gradients, whose dtype others are made.
@@ -98,6 +134,17 @@ func (c *composer) node(n *expr.Node) term {
 	case expr.OpName:
 		return c.name(n)
 	}
+	key := ""
+	if c.uses != nil {
+		key = n.String()
+	}
+	if name := c.named[key]; name != "" {
+		return term{jen.Id(name), tensorTerm, true}
+	}
+	return c.once(key, c.call(n))
+}
+
+func (c *composer) call(n *expr.Node) term {
 	args := make([]term, len(n.Args))
 	host := true
 	for i, a := range n.Args {

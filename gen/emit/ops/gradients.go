@@ -299,7 +299,7 @@ func (p *block) placeName() string { return dyNames(p.op)[0] }
 // operators that can themselves be differentiated.
 func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 	part.names = map[string]bool{}
-	compositions := make([]code, len(g.Derived))
+	compositions, lets := make([]code, len(g.Derived)), make([][]jen.Code, len(g.Derived))
 	cheap := true
 	placed := e.placed(op, g)
 	roundings := 0
@@ -309,6 +309,7 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 		}
 		c := &composer{e: e, op: op}
 		compositions[i] = c.gradient(x, g.Operand.Operand)
+		lets[i] = c.lets
 		cheap = cheap && c.calls <= 1
 		roundings = max(roundings, c.roundings)
 		for _, n := range namesIn(x) {
@@ -343,12 +344,12 @@ func (e *emitter) derivedGrad(op *schema.Op, g *schema.Grad, part *gradPart) {
 		recorded = steps.shadows(tensorsOf(op))
 	}
 	if len(compositions) == 1 {
-		recorded = append(recorded, e.set(op, steps, compositions[0]))
+		recorded = append(append(recorded, lets[0]...), e.set(op, steps, compositions[0]))
 	} else {
 		var cases []jen.Code
 		for i, c := range compositions {
 			n, pkg := e.EnumOf(op, op.Switch)
-			cases = append(cases, jen.Case(jen.Qual(pkg, n.Value(op.Switch.Enum[i]))).Block(e.set(op, steps, c)))
+			cases = append(cases, jen.Case(jen.Qual(pkg, n.Value(op.Switch.Enum[i]))).Block(append(lets[i], e.set(op, steps, c))...))
 		}
 		recorded = append(recorded, jen.Switch(jen.Id(unit.Local(op.Switch.Name))).Block(cases...))
 	}
