@@ -77,7 +77,7 @@ var arrows = []struct {
 	{"generated/tensor", []string{"generated/ops", "backend/all", "ir", "ir/shapes", "runtime/..."}},
 	{"generated/tensor/out", []string{"generated/ops", "generated/tensor", "ir", "runtime/..."}},
 	{"generated/opcases", []string{"generated/ops", "optest", "ir", "runtime/..."}},
-	{"optest", []string{"generated/tensor", "backend/cpu/pool", "backend/ref", "backend/sim", "ir/...", "runtime/..."}},
+	{"optest", []string{"generated/tensor", "backend/ref", "backend/sim", "ir/...", "runtime/..."}},
 	{"profile", []string{"backend/cuda/nvtx", "generated/tensor", "ir", "runtime/..."}},
 	{"nn", []string{"generated/tensor", "ir", "runtime/..."}},
 	{"ir/program", []string{"ir"}},
