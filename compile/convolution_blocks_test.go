@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -103,17 +102,8 @@ func TestConvolutionBlocks(t *testing.T) {
 func TestConvolutionBlocksExact(t *testing.T) {
 	x := []tensor.Tensor{tensor.Randn([]int{2, 8, 6, 6}), tensor.Randn([]int{70, 8, 3, 3}), tensor.Randn([]int{70}), tensor.Randn([]int{2, 70, 6, 6})}
 	must(t, x[1].Narrow(0, 3, 1).Narrow(2, 0, 1).FillInPlace(math.Inf(1)))
-	fused, apart := compile.Func(inPlaceBehind), compile.Func(inPlaceBehind, compile.Unfused())
-	defer fused.Close()
-	defer apart.Close()
-	got, err := fused.Call(x...)
-	must(t, err)
-	want, err := apart.Call(x...)
-	must(t, err)
-	sameBits(t, []tensor.Tensor{got}, []tensor.Tensor{want}, fused.Program())
-}
-
-func inPlaceBehind(x ...tensor.Tensor) (tensor.Tensor, error) {
-	y := x[3].MulScalar(2).Contiguous()
-	return y, y.AddInPlace(x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).ReLU())
+	testProduct(t, device.CPU, func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		y := x[3].MulScalar(2).Contiguous()
+		return []tensor.Tensor{y}, y.AddInPlace(x[0].Conv2d(x[1], tensor.Bias(x[2]), tensor.Padding(1)).ReLU())
+	}, 0, x)
 }

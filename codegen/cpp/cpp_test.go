@@ -31,18 +31,22 @@ func TestPrint(t *testing.T) {
 		{"abs(x)", ir.Complex64, "sinter::abs(x)"},
 		{"x*Inf", ir.Float32, "x * sinter::infinity<T>()"},
 	} {
-		e, err := expr.Parse(c.src, env)
-		if err != nil {
-			t.Errorf("%s: %v", c.src, err)
-			continue
-		}
-		g, err := e.Check(c.dtype)
-		if err != nil {
-			t.Errorf("%s: %v", c.src, err)
-			continue
-		}
-		if diff := cmp.Diff(c.want, Types{"T", "R"}.Print(g).Results[0]); diff != "" {
+		if diff := cmp.Diff(c.want, printed(t, c.src, env, c.dtype)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.src, diff)
 		}
 	}
+}
+
+// printed is an expression of dtype d as C++.
+func printed(t *testing.T, src string, env expr.Env, d ir.DType) string {
+	t.Helper()
+	e, err := expr.Parse(src, env)
+	if err != nil {
+		t.Fatalf("%s: %v", src, err)
+	}
+	g, err := e.Check(d)
+	if err != nil {
+		t.Fatalf("%s: %v", src, err)
+	}
+	return Types{"T", "R"}.Print(g).Results[0]
 }

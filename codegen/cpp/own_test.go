@@ -48,17 +48,7 @@ func TestIncludes(t *testing.T) {
 		{"remainder(x, x)", ir.Int64, ""},
 		{"exp(x)", ir.Float32, ""},
 	} {
-		e, err := expr.Parse(c.src, env)
-		if err != nil {
-			t.Errorf("%s: %v", c.src, err)
-			continue
-		}
-		g, err := e.Check(c.dtype)
-		if err != nil {
-			t.Errorf("%s: %v", c.src, err)
-			continue
-		}
-		text := Types{"T", "R"}.Print(g).Results[0]
+		text := printed(t, c.src, env, c.dtype)
 		if diff := cmp.Diff(c.includes, Includes(text)); diff != "" {
 			t.Errorf("%s: %s (-want +got):\n%s", c.src, text, diff)
 		}
