@@ -51,17 +51,9 @@ func MatMulPlus(g library.GPU, x, y, bias, added, d ir.View, tf32 bool, sums ir.
 // with enqueues a product of one matrix with what is kept or added, each of which may be
 // missing.
 func (dev *device) with(g library.GPU, x, y, d, bias, kept, added ir.View, of kind) error {
-	x, err := readable(g, x)
+	x, y, bias, err := operands(g, x, y, bias)
 	if err != nil {
 		return err
-	}
-	if y, err = readable(g, y); err != nil {
-		return err
-	}
-	if bias.Given() {
-		if bias, err = g.Dense(bias, bias.DType); err != nil {
-			return err
-		}
 	}
 	size := d.DType.Size()
 	p, ok := describe(x, y, d)

@@ -89,18 +89,25 @@ func (dev *device) multiply(g library.GPU, x, y, d, bias ir.View, act Activation
 	return dev.enqueue(g, x, y, d, bias, kind{x.DType, d.DType, epilogueOf(bias.Given(), act), tf32, sums, false, 1})
 }
 
-func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error {
-	x, err := readable(g, x)
-	if err != nil {
-		return err
+// operands returns the factors as the library reads them, and the bias, which need not be given,
+// without gaps.
+func operands(g library.GPU, x, y, bias ir.View) (_, _, _ ir.View, err error) {
+	if x, err = readable(g, x); err != nil {
+		return x, y, bias, err
 	}
 	if y, err = readable(g, y); err != nil {
-		return err
+		return x, y, bias, err
 	}
 	if bias.Given() {
-		if bias, err = g.Dense(bias, bias.DType); err != nil {
-			return err
-		}
+		bias, err = g.Dense(bias, bias.DType)
+	}
+	return x, y, bias, err
+}
+
+func (dev *device) enqueue(g library.GPU, x, y, d, bias ir.View, of kind) error {
+	x, y, bias, err := operands(g, x, y, bias)
+	if err != nil {
+		return err
 	}
 	to := d
 	p, ok := describe(x, y, to)

@@ -166,19 +166,24 @@ func isGELU(r *fusion.Region) bool {
 	if err != nil || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 1 {
 		return false
 	}
-	v := unrounded(g.Roots[0])
-	if v.Name != "mul" || len(v.Args) != 2 {
+	x, s, ok := scaledOperand(unrounded(g.Roots[0]))
+	if !ok || x.Name != g.Env.Operands[0].Name || s.Op != expr.OpCall || s.Name != "sigmoid" {
 		return false
 	}
-	x, s := v.Args[0], v.Args[1]
-	if x.Op != expr.OpName {
-		x, s = s, x
-	}
-	if x.Op != expr.OpName || x.Name != g.Env.Operands[0].Name || s.Op != expr.OpCall || s.Name != "sigmoid" {
-		return false
-	}
-	_, ok := geluOf(s, x)
+	_, ok = geluOf(s, x)
 	return ok
+}
+
+// scaledOperand returns the operand and the other factor of a product v.
+func scaledOperand(v *expr.Value) (x, factor *expr.Value, ok bool) {
+	if v.Name != "mul" || len(v.Args) != 2 {
+		return nil, nil, false
+	}
+	x, factor = v.Args[0], v.Args[1]
+	if x.Op != expr.OpName {
+		x, factor = factor, x
+	}
+	return x, factor, x.Op == expr.OpName
 }
 
 // geluOf returns the polynomial of x that a sigmoid is of; ok is false where it is not that of gelu.
@@ -259,16 +264,9 @@ func (f *fusedProduct) pulls() bool {
 	if err != nil || at < 0 || len(r.Members) != 1 || len(g.Roots) != 1 || len(g.Env.Operands) != 2 {
 		return false
 	}
-	v := unrounded(g.Roots[0])
-	if v.Name != "mul" || len(v.Args) != 2 {
-		return false
-	}
-	dy, slope := v.Args[0], v.Args[1]
-	if dy.Op != expr.OpName {
-		dy, slope = slope, dy
-	}
+	dy, slope, ok := scaledOperand(unrounded(g.Roots[0]))
 	first := slices.Index(f.In, -1)
-	if dy.Op != expr.OpName || dy.Name != g.Env.Operands[first].Name || slope.Name != "add" || len(slope.Args) != 2 {
+	if !ok || dy.Name != g.Env.Operands[first].Name || slope.Name != "add" || len(slope.Args) != 2 {
 		return false
 	}
 	s, rest := slope.Args[0], slope.Args[1]
