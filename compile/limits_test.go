@@ -3,7 +3,6 @@ package compile_test
 import (
 	"errors"
 	"os"
-	"os/exec"
 	goruntime "runtime"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // TestManyPlans: nine thousand programs that are made and dropped after seven thousand others
@@ -25,11 +25,7 @@ import (
 func TestManyPlans(t *testing.T) {
 	const alone = "SINTER_TEST_MANY_PLANS"
 	if os.Getenv(alone) == "" && !testing.Short() {
-		self, err := os.Executable()
-		must(t, err)
-		c := exec.Command(self, "-test.run=^TestManyPlans$")
-		c.Env = append(os.Environ(), alone+"=1")
-		if out, err := c.CombinedOutput(); err != nil {
+		if out, err := self.Command(t, []string{alone + "=1"}, "-test.run=^TestManyPlans$").CombinedOutput(); err != nil {
 			t.Errorf("%v\n%s", err, out)
 		}
 		return

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -16,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // sumsFor is set where a process is to print the hashes of results, for TestWithout.
@@ -28,15 +28,12 @@ func TestWithout(t *testing.T) {
 	if testing.Short() {
 		t.Skip("runs in many processes")
 	}
-	self, err := os.Executable()
-	must(t, err)
 	file := filepath.Join(t.TempDir(), "file")
 	must(t, os.WriteFile(file, nil, 0o600))
 	closed := filepath.Join(t.TempDir(), "closed")
 	must(t, os.Mkdir(closed, 0o500))
 	sums := func(env ...string) string {
-		c := exec.Command(self, "-test.run=^TestSums$", "-test.v", "-test.short", fmt.Sprint("-seed=", *firstSeed))
-		c.Env = append(os.Environ(), append(env, sumsFor+"=1")...)
+		c := self.Command(t, append(env, sumsFor+"=1"), "-test.run=^TestSums$", "-test.v", "-test.short", fmt.Sprint("-seed=", *firstSeed))
 		out, err := c.CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %v\n%s", env, err, out)

@@ -4,7 +4,6 @@ package data_test
 
 import (
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -14,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim/checkpoint"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // most is how many bytes fit in a file of TestFullDisk.
@@ -31,9 +31,7 @@ func TestFullDisk(t *testing.T) {
 		full(t, dir, map[string]tensor.Tensor{"x": tensor.Rand([]int{most})})
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-	cmd.Env = append(os.Environ(), variable+"="+t.TempDir())
-	out, err := cmd.CombinedOutput()
+	out, err := self.Command(t, []string{variable + "=" + t.TempDir()}, "-test.run=^TestFullDisk$", "-test.v").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

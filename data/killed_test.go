@@ -7,9 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strconv"
 	"testing"
@@ -18,6 +16,7 @@ import (
 	"github.com/sinter-go/sinter/data"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 var (
@@ -64,8 +63,8 @@ func TestSaveKilled(t *testing.T) {
 	if path := os.Getenv(savedPath); path != "" {
 		saveOn(path)
 	}
-	if testing.Short() || runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("starts processes")
+	if testing.Short() {
+		t.Skip("starts many processes")
 	}
 	for _, s := range savers {
 		t.Run(s.name, func(t *testing.T) {
@@ -98,8 +97,7 @@ func saveOn(path string) {
 func killed(t *testing.T, s saver, r *rand.Rand) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, s.name)
-	child := exec.Command(os.Args[0], "-test.run=^TestSaveKilled$")
-	child.Env = append(os.Environ(), savedPath+"="+path)
+	child := self.Command(t, []string{savedPath + "=" + path}, "-test.run=^TestSaveKilled$")
 	out, err := child.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

@@ -15,14 +15,13 @@ import (
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // processes starts n ranks of this program in a role, as torchrun does, and lets those that
 // are left go on when one ends. It returns what each printed.
 func processes(t *testing.T, n int, name string, env ...string) (said []string) {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
 	l, err := sockets.Listen("tcp", "127.0.0.1:0") // a port that is free
 	must(t, err)
 	_, port, err := sockets.SplitHostPort(l.Addr().String())
@@ -30,10 +29,9 @@ func processes(t *testing.T, n int, name string, env ...string) (said []string) 
 	said = make([]string, n)
 	var all sync.WaitGroup
 	for rank := range n {
-		c := exec.CommandContext(t.Context(), self)
-		c.Env = append(append(os.Environ(), role+"="+name, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
+		c := self.Command(t, append([]string{role + "=" + name, fmt.Sprint("RANK=", rank), fmt.Sprint("WORLD_SIZE=", n),
 			fmt.Sprint("LOCAL_RANK=", rank), fmt.Sprint("LOCAL_WORLD_SIZE=", n),
-			"MASTER_ADDR=127.0.0.1", "MASTER_PORT="+port, "SINTER_DIST_SECRET=of the test", "NCCL_NVLS_ENABLE=0"), env...)
+			"MASTER_ADDR=127.0.0.1", "MASTER_PORT=" + port, "SINTER_DIST_SECRET=of the test", "NCCL_NVLS_ENABLE=0"}, env...))
 		all.Go(func() {
 			out, err := c.CombinedOutput()
 			said[rank] = fmt.Sprintf("%s(%v)", out, err)
@@ -68,9 +66,7 @@ func TestTorchrunGPUs(t *testing.T) {
 	if exec.Command("python3", "-c", "import torch.distributed.run").Run() != nil {
 		t.Skip("needs PyTorch for python3")
 	}
-	self, err := os.Executable()
-	must(t, err)
-	c := exec.CommandContext(t.Context(), "python3", "-m", "torch.distributed.run", "--no-python", "--standalone", "--nproc-per-node", "2", self)
+	c := exec.CommandContext(t.Context(), "python3", "-m", "torch.distributed.run", "--no-python", "--standalone", "--nproc-per-node", "2", self.Path(t))
 	c.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "NCCL_NVLS_ENABLE=0", role+"=train on cuda")
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)

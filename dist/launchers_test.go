@@ -13,6 +13,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // TestKubernetes starts processes with the environment that the guide's job gives to its pods,
@@ -39,12 +41,9 @@ func TestKubernetes(t *testing.T) {
 	env["MASTER_ADDR"], env["SINTER_DIST_SECRET"] = "127.0.0.1", "of the test"
 
 	notes := noted(t, "exchange")
-	self, err := os.Executable()
-	must(t, err)
 	var pods sync.WaitGroup
 	for rank := range n {
-		c := exec.CommandContext(t.Context(), self)
-		c.Env = append(os.Environ(), fmt.Sprint("JOB_COMPLETION_INDEX=", rank))
+		c := self.Command(t, []string{fmt.Sprint("JOB_COMPLETION_INDEX=", rank)})
 		for name, value := range env {
 			c.Env = append(c.Env, name+"="+value)
 		}
@@ -67,11 +66,9 @@ func TestSlurm(t *testing.T) {
 	if exec.CommandContext(quick, "sinfo").Run() != nil {
 		t.Skip("needs a Slurm that answers sinfo")
 	}
-	self, err := os.Executable()
-	must(t, err)
 	run := func(args ...string) {
 		t.Helper()
-		c := exec.CommandContext(t.Context(), "srun", append(args, self)...)
+		c := exec.CommandContext(t.Context(), "srun", append(args, self.Path(t))...)
 		c.Env = append(os.Environ(), "SINTER_DIST_SECRET=of the test")
 		if out, err := c.CombinedOutput(); err != nil {
 			t.Errorf("srun %v: %v\n%s", args, err, out)

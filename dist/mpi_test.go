@@ -21,6 +21,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/precision"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // role is the variable that has this program be one of the ranks of a test.
@@ -87,11 +88,11 @@ var unready = sync.OnceValue(func() string {
 	if err != nil {
 		return missing
 	}
-	self, err := os.Executable()
+	path, err := self.Find()
 	if err != nil {
 		return err.Error()
 	}
-	c := exec.Command(program, "-n", "1", self)
+	c := exec.Command(program, "-n", "1", path)
 	c.Env = append(os.Environ(), role+"=open MPI")
 	switch said, _ := c.CombinedOutput(); {
 	case !bytes.Contains(said, []byte(started)):
@@ -139,9 +140,7 @@ func launch(t *testing.T, launcher []string, n int, name string, env ...string) 
 	if err != nil {
 		t.Skipf("needs %s (pip install mpich)", launcher[0])
 	}
-	self, err := os.Executable()
-	must(t, err)
-	c := exec.CommandContext(t.Context(), program, append(append([]string{}, launcher[1:]...), "-n", fmt.Sprint(n), self)...)
+	c := exec.CommandContext(t.Context(), program, append(append([]string{}, launcher[1:]...), "-n", fmt.Sprint(n), self.Path(t))...)
 	c.Env = append(append(os.Environ(), role+"="+name, "NCCL_NVLS_ENABLE=0"), env...)
 	var out bytes.Buffer
 	c.Stdout, c.Stderr = &out, &out

@@ -21,6 +21,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/shm"
 	"github.com/sinter-go/sinter/runtime/stream"
 	"github.com/sinter-go/sinter/tests/patience"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // shareVariable has this program be another process that shares or opens tensors.
@@ -93,16 +94,13 @@ type partner struct {
 
 func newPartner(t testing.TB) *partner {
 	t.Helper()
-	self, err := os.Executable()
-	must(t, err)
-	p := &partner{t: t, process: exec.Command(self)}
-	p.process.Env = append(os.Environ(), shareVariable+"=1")
+	p := &partner{t: t, process: self.Command(t, []string{shareVariable + "=1"})}
 	p.process.Stderr = os.Stderr
-	p.in, err = p.process.StdinPipe()
+	in, err := p.process.StdinPipe()
 	must(t, err)
 	out, err := p.process.StdoutPipe()
 	must(t, err)
-	p.out = bufio.NewReader(out)
+	p.in, p.out = in, bufio.NewReader(out)
 	must(t, p.process.Start())
 	t.Cleanup(p.kill)
 	return p

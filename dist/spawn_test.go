@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim/checkpoint"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // lone are what processes do that make no group of their own accord.
@@ -99,9 +100,7 @@ func noted(t *testing.T, name string) func() string {
 // TestSpawnAlone starts processes as where there are GPUs: they learn their places, and meet.
 func TestSpawnAlone(t *testing.T) {
 	notes := noted(t, "exchange")
-	self, err := os.Executable()
-	must(t, err)
-	must(t, dist.SpawnAlone(t.Context(), 3, self))
+	must(t, dist.SpawnAlone(t.Context(), 3, self.Path(t)))
 	for rank := range 3 {
 		if want := fmt.Sprintf("torchrun: rank %d of 3, %d of 3 here: what rank 0 says\n", rank, rank); !strings.Contains(notes(), want) {
 			t.Errorf("%q is not in\n%s", want, notes())
@@ -112,9 +111,7 @@ func TestSpawnAlone(t *testing.T) {
 // TestSpawnAloneFails has a process fail: the others are ended, and the error names it.
 func TestSpawnAloneFails(t *testing.T) {
 	noted(t, "one fails")
-	self, err := os.Executable()
-	must(t, err)
-	err = dist.SpawnAlone(t.Context(), 3, self)
+	err := dist.SpawnAlone(t.Context(), 3, self.Path(t))
 	contains(t, err, "rank 1: exit status 1")
 	if strings.Contains(fmt.Sprint(err), "rank 0") {
 		t.Errorf("those that were ended are in %v", err)
@@ -128,14 +125,12 @@ func TestTorchrun(t *testing.T) {
 	if exec.Command(launcher[0], "-c", "import torch.distributed.run").Run() != nil {
 		t.Skip("needs PyTorch for python3")
 	}
-	self, err := os.Executable()
-	must(t, err)
 	for name, want := range map[string]string{
 		"exchange": "torchrun: rank 1 of 2, 1 of 2 here: what rank 0 says\n",
 		"init":     "MPI cannot be used: SINTER_MPI is none",
 	} {
 		notes := noted(t, name)
-		args := append(launcher[1:], "--no-python", "--standalone", "--nproc-per-node", "2", self)
+		args := append(launcher[1:], "--no-python", "--standalone", "--nproc-per-node", "2", self.Path(t))
 		c := exec.CommandContext(t.Context(), launcher[0], args...)
 		c.Env = append(os.Environ(), "OMP_NUM_THREADS=1", "SINTER_MPI=none")
 		if out, err := c.CombinedOutput(); err != nil {

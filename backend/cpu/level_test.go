@@ -3,7 +3,6 @@ package cpu
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"unsafe"
@@ -11,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // childVariable is set in the process that TestRefusal starts.
@@ -23,12 +23,8 @@ func TestRefusal(t *testing.T) {
 		t.Skip("the child runs TestRefusedLaunch alone")
 	}
 	for _, level := range []string{"nonsense", simd.Portable.String()} {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestRefusedLaunch$", "-test.v")
-		cmd.Env = append(os.Environ(), childVariable+"="+level, simd.Variable+"="+level)
+		cmd := self.Command(t, []string{childVariable + "=" + level, simd.Variable + "=" + level}, "-test.run=^TestRefusedLaunch$", "-test.v")
 		out, err := cmd.CombinedOutput()
-		if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // on js, and on an emulated processor
-			t.Skip(err)
-		}
 		if err != nil || !strings.Contains(string(out), "--- PASS: TestRefusedLaunch") {
 			t.Errorf("%s=%s: %v\n%s", simd.Variable, level, err, out)
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 const giB = 1 << 30
@@ -93,9 +94,7 @@ func TestLimits(t *testing.T) {
 		exhaust(how)
 		return
 	}
-	if err := exec.Command(os.Args[0], "-test.run=^$").Run(); err != nil {
-		t.Skipf("the program cannot start itself (%v): it is emulated", err)
-	}
+	self.Path(t)
 	const addresses, memory = 2500 << 20, 400 << 20 // a Go program begins with 1.3 GB of addresses
 	for _, how := range []string{"once", "pieces"} {
 		t.Run("addresses/"+how, func(t *testing.T) {
@@ -109,7 +108,7 @@ func TestLimits(t *testing.T) {
 
 func limitedChild(t *testing.T, how, limit string) {
 	t.Helper()
-	cmd := exec.Command("sh", "-c", limit+` && exec "$0" "$@"`, os.Args[0], "-test.run=^TestLimits$")
+	cmd := exec.Command("sh", "-c", limit+` && exec "$0" "$@"`, self.Path(t), "-test.run=^TestLimits$")
 	cmd.Env = append(os.Environ(), "SINTER_TEST_LIMITS="+how)
 	if out, err := cmd.CombinedOutput(); err != nil || !strings.Contains(string(out), "refused") {
 		t.Errorf("%v\n%s", err, out[:min(len(out), 2000)])

@@ -7,7 +7,6 @@ import (
 	"flag"
 	"io"
 	"os"
-	"os/exec"
 	"os/signal"
 	"runtime"
 	"runtime/debug"
@@ -26,6 +25,7 @@ import (
 	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/codegen/x86/x86test"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 var stress = flag.Duration("stress", 2*time.Second, "how long TestStress calls functions")
@@ -144,9 +144,7 @@ func TestSwitchedOff(t *testing.T) {
 		}
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestSwitchedOff$")
-	cmd.Env = append(os.Environ(), "SINTER_JIT=0")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := self.Command(t, []string{"SINTER_JIT=0"}, "-test.run=^TestSwitchedOff$").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -163,9 +161,7 @@ func TestPerfMap(t *testing.T) {
 		}
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestPerfMap$")
-	cmd.Env = append(os.Environ(), "SINTER_PERF_MAP=1")
-	if out, err := cmd.CombinedOutput(); err != nil {
+	if out, err := self.Command(t, []string{"SINTER_PERF_MAP=1"}, "-test.run=^TestPerfMap$").CombinedOutput(); err != nil {
 		t.Errorf("%v\n%s", err, out)
 	}
 }

@@ -7,9 +7,10 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // variable makes the process a program that has one flag, and ends with its number.
@@ -27,9 +28,6 @@ func TestMain(m *testing.M) {
 
 // TestParse runs a program with and without stray arguments.
 func TestParse(t *testing.T) {
-	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" {
-		t.Skip("starts processes")
-	}
 	for _, c := range []struct {
 		args, says string
 		code       int
@@ -39,9 +37,7 @@ func TestParse(t *testing.T) {
 		{"-n 7 -- more", `unknown arguments ["more"]`, 2},
 		{"more -n 7", `unknown arguments ["more" "-n" "7"]`, 2},
 	} {
-		cmd := exec.Command(os.Args[0], strings.Fields(c.args)...)
-		cmd.Env = append(os.Environ(), variable+"=1")
-		out, err := cmd.CombinedOutput()
+		out, err := self.Command(t, []string{variable + "=1"}, strings.Fields(c.args)...).CombinedOutput()
 		var ended *exec.ExitError
 		if !errors.As(err, &ended) || ended.ExitCode() != c.code || !strings.Contains(string(out), c.says) || c.code == 2 && !strings.Contains(string(out), "-n int") {
 			t.Errorf("%q: %v\n%s", c.args, err, out)

@@ -3,9 +3,10 @@ package precision
 import (
 	"errors"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 func fresh(t *testing.T) {
@@ -176,13 +177,8 @@ func TestEnvironment(t *testing.T) {
 		}
 		return
 	}
-	c := exec.Command(os.Args[0], "-test.run=^TestEnvironment$")
-	c.Env = append(os.Environ(), marker+"=1", "SINTER_TF32=0")
-	out, err := c.CombinedOutput()
-	if exit := (*exec.ExitError)(nil); err != nil && !errors.As(err, &exit) { // on an emulated processor
-		t.Skip(err)
-	}
-	if err != nil {
+	c := self.Command(t, []string{marker + "=1", "SINTER_TF32=0"}, "-test.run=^TestEnvironment$")
+	if out, err := c.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
 }

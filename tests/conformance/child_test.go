@@ -2,15 +2,12 @@ package conformance_test
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
-	"time"
 
-	"github.com/sinter-go/sinter/tests/patience"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // What a process of its own does: the environment is read when it starts, and what
@@ -40,13 +37,7 @@ func TestChild(t *testing.T) {
 func child(t testing.TB, name string, env ...string) string {
 	t.Helper()
 	watch(t)
-	self, err := os.Executable()
-	must(t, err)
-	ctx, cancel := context.WithTimeout(context.Background(), patience.Left(t))
-	defer cancel()
-	cmd := exec.CommandContext(ctx, self, "-test.run=^TestChild$", "-kind="+*kindName, fmt.Sprintf("-stand-in=%t", *standIn))
-	cmd.WaitDelay = time.Second // what it started may keep its output open
-	cmd.Env = append(append(os.Environ(), childVariable+"="+name), env...)
+	cmd := self.Command(t, append([]string{childVariable + "=" + name}, env...), "-test.run=^TestChild$", "-kind="+*kindName, fmt.Sprintf("-stand-in=%t", *standIn))
 	var out, errs bytes.Buffer
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {

@@ -100,6 +100,7 @@ var arrows = []struct {
 	{"tests/conformance/model", nil},
 	{"tests/conformance/report", nil},
 	{"tests/patience", nil},
+	{"tests/self", []string{"tests/patience"}},
 	{"tests/public", nil},
 	{"tests/allocations", nil},
 	{"tests/extend", nil},

@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -60,6 +61,17 @@ func head(t *testing.T, path string, text []byte) *ast.File {
 	file, err := parser.ParseFile(token.NewFileSet(), path, text, parser.ParseComments|parser.ImportsOnly)
 	must(t, err)
 	return file
+}
+
+// TestOwnProgram: tests start their own program by package self, which knows where that cannot
+// be done, as under emulation.
+func TestOwnProgram(t *testing.T) {
+	starts := regexp.MustCompile(`\bos\.(Args\[0\]|Executable\(\))`)
+	goFiles(t, func(path string, text []byte) {
+		if strings.HasSuffix(path, "_test.go") && starts.Match(text) {
+			t.Errorf("%s: take tests/self for %s", path, starts.Find(text))
+		}
+	})
 }
 
 func emitted(path string) bool { return strings.HasPrefix(path, "generated/") }

@@ -1,16 +1,13 @@
 package made_test
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"syscall"
 	"testing"
 	"unsafe"
 
@@ -19,6 +16,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/codegen/jit"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // operator is one of another module: arithmetic, so that vector code gives the same to the
@@ -89,13 +87,11 @@ func TestPortable(t *testing.T) {
 	var counted, plain atomic.Int64
 	op := operator(&counted)
 	if os.Getenv("SINTER_JIT") != "0" {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestPortable$")
-		cmd.Env = append(os.Environ(), "SINTER_JIT=0")
-		if out, err := cmd.CombinedOutput(); errors.Is(err, syscall.ENOEXEC) {
-			t.Logf("not tried without code made at run time: the program is emulated and cannot start itself (%v)", err)
-		} else if err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+		t.Run("no code made at run time", func(t *testing.T) {
+			if out, err := self.Command(t, []string{"SINTER_JIT=0"}, "-test.run=^TestPortable$").CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
+			}
+		})
 		op.Bodies[0].Exprs[0] = "nobody(x)"
 	}
 	want := run(plainly(operator(&plain)), 999)

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 //go:embed testdata/fakecuda.c
@@ -170,8 +171,7 @@ func TestHiddenDevices(t *testing.T) {
 		return
 	}
 	machine(t)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestHiddenDevices$")
-	cmd.Env = append(os.Environ(), child+"=1", "CUDA_VISIBLE_DEVICES=")
+	cmd := self.Command(t, []string{child + "=1", "CUDA_VISIBLE_DEVICES="}, "-test.run=^TestHiddenDevices$")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

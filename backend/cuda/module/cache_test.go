@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -17,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 func testCache(dir string) *Cache {
@@ -245,9 +245,8 @@ func TestCacheProcesses(t *testing.T) {
 	dir := t.TempDir()
 	var all sync.WaitGroup
 	for range 4 {
+		cmd := self.Command(t, []string{variable + "=" + dir}, "-test.run=^TestCacheProcesses$")
 		all.Go(func() {
-			cmd := exec.Command(os.Args[0], "-test.run=^TestCacheProcesses$")
-			cmd.Env = append(os.Environ(), variable+"="+dir)
 			if out, err := cmd.CombinedOutput(); err != nil || bytes.Contains(out, []byte("WARN")) {
 				t.Errorf("%v: %s", err, out)
 			}

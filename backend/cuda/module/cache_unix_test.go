@@ -5,11 +5,12 @@ package module
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // TestCacheReadOnly: entries of a directory that cannot be written are used. The
@@ -46,9 +47,7 @@ func TestCacheReadOnly(t *testing.T) {
 		}
 	}
 	defer func() { _ = os.Chmod(dir, 0o755) }() // so that it can be removed
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCacheReadOnly$", "-test.v")
-	cmd.Env = append(os.Environ(), variable+"="+dir)
-	out, err := cmd.CombinedOutput()
+	out, err := self.Command(t, []string{variable + "=" + dir}, "-test.run=^TestCacheReadOnly$", "-test.v").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}
@@ -81,9 +80,7 @@ func TestCacheFull(t *testing.T) {
 	}
 	dir := t.TempDir()
 	testCache(dir).Put("a.bin", codeOf("a"))
-	cmd := exec.Command(os.Args[0], "-test.run=^TestCacheFull$", "-test.v")
-	cmd.Env = append(os.Environ(), variable+"="+dir)
-	out, err := cmd.CombinedOutput()
+	out, err := self.Command(t, []string{variable + "=" + dir}, "-test.run=^TestCacheFull$", "-test.v").CombinedOutput()
 	if err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

@@ -5,7 +5,6 @@ import (
 	"debug/elf"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // compiler is NVRTC, where there is one: no GPU is needed.
@@ -137,8 +137,7 @@ func TestMissing(t *testing.T) {
 		}
 		return
 	}
-	cmd := exec.Command(os.Args[0], "-test.run=^TestMissing$")
-	cmd.Env = append(os.Environ(), "SINTER_TEST_MISSING=1", "SINTER_NVRTC="+missing)
+	cmd := self.Command(t, []string{"SINTER_TEST_MISSING=1", "SINTER_NVRTC=" + missing}, "-test.run=^TestMissing$")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Errorf("%v: %s", err, out)
 	}

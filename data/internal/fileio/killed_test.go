@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/tests/self"
 )
 
 // TestKilled kills a process in the middle of a save. The old file is as it was, and the next
@@ -38,7 +40,7 @@ func TestKilled(t *testing.T) {
 	}
 	const victims = 2
 	for range victims {
-		killHalf(t, exec.Command(os.Args[0], "-test.run=^TestKilled$"), variable+"="+path)
+		killHalf(t, self.Command(t, []string{variable + "=" + path}, "-test.run=^TestKilled$"))
 	}
 	if got, err := os.ReadFile(path); string(got) != "model" {
 		t.Errorf("the file is %.20q after kills, error %v", got, err)
@@ -63,9 +65,8 @@ func TestKilled(t *testing.T) {
 }
 
 // killHalf starts a command and kills it when it has written something.
-func killHalf(t *testing.T, cmd *exec.Cmd, env string) {
+func killHalf(t *testing.T, cmd *exec.Cmd) {
 	t.Helper()
-	cmd.Env = append(os.Environ(), env)
 	if _, err := cmd.StdinPipe(); err != nil { // open as long as the process is there
 		t.Fatal(err)
 	}
