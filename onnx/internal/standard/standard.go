@@ -55,24 +55,31 @@ type body struct {
 // Find returns the version of an operator that holds in a version of its domain. Known
 // says whether there is the operator in any version.
 func Find(domain, name string, opset int) (op *Operator, known bool) {
-	for _, o := range table().operators[[2]string{domain, name}] {
+	var text string
+	for rest := places().operators[key{domain, name}]; rest != ""; {
+		var version string
+		version, rest = section(rest)
 		known = true
-		if o.Since <= opset {
-			op = o
+		if since(version) > opset {
+			break
 		}
+		text = version
 	}
-	return op, known
+	if text == "" {
+		return nil, known
+	}
+	return read(text), known
 }
 
 // Newest returns the newest version of a domain, 0 where the standard has no such one.
-func Newest(domain string) int { return table().newest[domain] }
+func Newest(domain string) int { return places().newest[domain] }
 
 // Names returns the operators of a domain.
 func Names(domain string) []string {
 	var names []string
-	for key := range table().operators {
-		if key[0] == domain {
-			names = append(names, key[1])
+	for k := range places().operators {
+		if k.domain == domain {
+			names = append(names, k.name)
 		}
 	}
 	return names
@@ -104,39 +111,89 @@ func (o *Operator) Body(opset int) (message []byte, of int, err error) {
 	return message, found.opset, err
 }
 
-type contents struct {
-	operators map[[2]string][]*Operator // versions in ascending order
+type key struct{ domain, name string }
+
+// An index says where the text has what. Models use few operators, which are read when they
+// are asked for: all of them would take a megabyte.
+type index struct {
+	operators map[key]string // versions in ascending order, one section after the other
 	newest    map[string]int
 }
 
-// table parses the text when it is first asked for. The text is a part of the program,
-// so a mistake in it is one of the program's.
-var table = sync.OnceValue(func() contents {
-	c := contents{operators: map[[2]string][]*Operator{}, newest: map[string]int{}}
-	var now *Operator
-	for line := range strings.Lines(text) {
-		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
-		switch f[0] {
-		case "opset":
-			c.newest[f[1]] = number(f[2])
-		case "op":
-			now = &Operator{Domain: f[1], Name: f[2], Since: number(f[3]), Deprecated: len(f) > 4, Types: map[string][]string{}}
-			key := [2]string{now.Domain, now.Name}
-			c.operators[key] = append(c.operators[key], now)
-		case "type":
-			now.Types[f[1]] = strings.Split(f[2], ",")
-		case "in":
-			now.Inputs = append(now.Inputs, formal(f))
-		case "out":
-			now.Outputs = append(now.Outputs, formal(f))
-		case "attr":
-			now.Attributes = append(now.Attributes, Attribute{f[1], f[2], f[3] == "1", f[4], f[4] != ""})
-		case "body":
-			now.bodies = append(now.bodies, body{number(f[1]), f[2]})
+// places finds the sections of the text when it is first asked for. The text is a part of the
+// program, so a mistake in it is one of the program's.
+var places = sync.OnceValue(func() index {
+	at := index{operators: map[key]string{}, newest: map[string]int{}}
+	for rest := text; rest != ""; {
+		var now string
+		if !strings.HasPrefix(rest, "op\t") {
+			if now, rest, _ = strings.Cut(rest, "\n"); strings.HasPrefix(now, "opset\t") {
+				f := strings.Split(now, "\t")
+				at.newest[f[1]] = number(f[2])
+			}
+			continue
+		}
+		start, name := rest, header(rest)
+		for strings.HasPrefix(rest, "op\t") && header(rest) == name {
+			_, rest = section(rest)
+		}
+		at.operators[name] = start[:len(start)-len(rest)]
+	}
+	return at
+})
+
+// header returns the operator that a section is of.
+func header(section string) key {
+	domain, rest, _ := strings.Cut(section[len("op\t"):], "\t")
+	name, _, _ := strings.Cut(rest, "\t")
+	return key{domain, name}
+}
+
+// since returns the version of the domain that brought what a section is of.
+func since(section string) int {
+	line, _, _ := strings.Cut(section, "\n")
+	return number(strings.Split(line, "\t")[3])
+}
+
+// section splits the first version of an operator from a text that begins with one.
+func section(text string) (first, rest string) {
+	for rest = text; rest != ""; {
+		if _, rest, _ = strings.Cut(rest, "\n"); strings.HasPrefix(rest, "op") || strings.HasPrefix(rest, "#") { // of an operator or an opset
+			break
 		}
 	}
-	return c
-})
+	return text[:len(text)-len(rest)], rest
+}
+
+// The operators that were read, by their sections.
+var kept sync.Map
+
+// read returns the operator that a section has.
+func read(section string) *Operator {
+	if o, ok := kept.Load(section); ok {
+		return o.(*Operator)
+	}
+	o := &Operator{Types: map[string][]string{}}
+	for line := range strings.Lines(section) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		switch f[0] {
+		case "op":
+			o.Domain, o.Name, o.Since, o.Deprecated = f[1], f[2], number(f[3]), len(f) > 4
+		case "type":
+			o.Types[f[1]] = strings.Split(f[2], ",")
+		case "in":
+			o.Inputs = append(o.Inputs, formal(f))
+		case "out":
+			o.Outputs = append(o.Outputs, formal(f))
+		case "attr":
+			o.Attributes = append(o.Attributes, Attribute{f[1], f[2], f[3] == "1", f[4], f[4] != ""})
+		case "body":
+			o.bodies = append(o.bodies, body{number(f[1]), f[2]})
+		}
+	}
+	got, _ := kept.LoadOrStore(section, o)
+	return got.(*Operator)
+}
 
 func formal(f []string) Formal {
 	return Formal{Name: f[1], Optional: f[2] == "optional", Variadic: f[2] == "variadic" || f[2] == "alike", Alike: f[2] == "alike", Type: f[3]}

@@ -1,6 +1,10 @@
 package standard
 
-import "testing"
+import (
+	"strconv"
+	"strings"
+	"testing"
+)
 
 func TestFind(t *testing.T) {
 	tests := []struct {
@@ -38,4 +42,37 @@ func TestTable(t *testing.T) {
 	if body, _, err := op.Body(20); err != nil || len(body) == 0 {
 		t.Errorf("DynamicQuantizeLinear has no body: %v", err)
 	}
+}
+
+// What is found of a version is all that the text has of it, and every version is found.
+func TestSections(t *testing.T) {
+	var op *Operator
+	have := map[string]int{}
+	check := func() {
+		if op == nil {
+			return
+		}
+		for word, n := range map[string]int{"type": len(op.Types), "in": len(op.Inputs), "out": len(op.Outputs), "attr": len(op.Attributes), "body": len(op.bodies)} {
+			if n != have[word] {
+				t.Errorf("%s %s of %d: %d lines of %q, want %d", op.Domain, op.Name, op.Since, n, word, have[word])
+			}
+		}
+	}
+	for line := range strings.Lines(text) {
+		f := strings.Split(strings.TrimSuffix(line, "\n"), "\t")
+		have[f[0]]++
+		if f[0] != "op" {
+			continue
+		}
+		check()
+		clear(have)
+		since, err := strconv.Atoi(f[3])
+		if err != nil {
+			t.Fatal(err)
+		}
+		if op, _ = Find(f[1], f[2], since); op == nil || op.Domain != f[1] || op.Name != f[2] || op.Since != since || op.Deprecated != (len(f) > 4) {
+			t.Errorf("%q is found as %+v", line, op)
+		}
+	}
+	check()
 }
