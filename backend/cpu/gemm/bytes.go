@@ -6,7 +6,6 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/pool"
-	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
@@ -64,7 +63,7 @@ func packBytesAt(level simd.Level, b Matrix, k, n int, moved bool) *Bytes {
 		width = p.e.columns()
 	}
 	size := max(1, roundUp(n, width)*quads*4)
-	p.packed = Packed{p.e, quads, n, scratch.Aligned(size)}
+	p.packed = newPacked(p.e, quads, n, size)
 	to := packer{Bytes: p, from: b, width: width, level: level}
 	if moved {
 		to.flip = 0x80808080
@@ -98,6 +97,7 @@ func (b *Bytes) MulBack(m int, a unsafe.Pointer, row int, c Matrix) {
 	if b.few(m) {
 		p := panels{b, m, a, row, c, nil, true}
 		p.Run(0, p.count())
+		runtime.KeepAlive(b)
 		return
 	}
 	b.mul(m, a, row, c, nil, false)
@@ -125,6 +125,7 @@ func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, se
 		}
 		run(b.e, &p)
 	}
+	runtime.KeepAlive(b)
 }
 
 // few reports whether a kernel takes so many rows at once, and all terms.

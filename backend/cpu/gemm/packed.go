@@ -1,18 +1,27 @@
 package gemm
 
 import (
+	"runtime"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/scratch"
+	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
 // A Packed is a matrix B as kernels read it, for all products with it: panels of columns
-// one after the other, each of all terms. It does not change.
+// one after the other, each of all terms. It does not change. What reads its memory keeps it
+// alive until then.
 type Packed struct {
-	e    *engine
-	k, n int
-	ptr  unsafe.Pointer
+	e      *engine
+	k, n   int
+	ptr    unsafe.Pointer // of memory
+	memory *offheap.Block
+}
+
+// newPacked returns one of so many bytes, which are zeros.
+func newPacked(e *engine, k, n, bytes int) Packed {
+	b := offheap.New(bytes)
+	return Packed{e, k, n, b.Ptr(), b}
 }
 
 // Packs reports whether a product of M rows is quicker with a B that is packed: others
@@ -28,7 +37,8 @@ func Pack[T Number](b Matrix, k, n int) *Packed { return packAt[T](simd.Active()
 // packAt is Pack at a level of instructions.
 func packAt[T Number](level simd.Level, b Matrix, k, n int) *Packed {
 	e := engineOf[T](level)
-	p := &Packed{e, k, n, scratch.Aligned(roundUp(n, e.columns()) * k * e.size)}
+	made := newPacked(e, k, n, roundUp(n, e.columns())*k*e.size)
+	p := &made
 	columns := max(1, packedElements/max(1, k*e.columns())) * e.columns()
 	for c := 0; c < n; c += columns {
 		copyPanels[T](e, unsafe.Add(p.ptr, c*k*e.size), from[T](b, 0, c), k, min(columns, n-c))
@@ -58,4 +68,5 @@ func runPacked[T Number](e *engine, p *Product[T]) {
 	}
 	q.Packed = p.Packed
 	run(e, &q)
+	runtime.KeepAlive(p.Packed)
 }

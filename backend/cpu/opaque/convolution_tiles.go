@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/move"
+	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -39,6 +40,7 @@ type tiling[T float] struct {
 	blocks int            // of a group
 	chunk  int            // terms whose weights are used at once
 	packed unsafe.Pointer // weights of all blocks, [groups, blocks, terms, lanes]; nil: packed when they are used
+	memory *offheap.Block // of packed, if it is kept
 	room   *scratch.Block // of packed, unless it is kept
 
 	data, out unsafe.Pointer
@@ -76,15 +78,21 @@ func newTiling[T float](s *correlation, l *layout) *tiling[T] {
 	}
 	bytes := s.groups * t.blocks * s.depth * t.lanes * size
 	key := tilePacking{s.weight, s.rows, s.groups, s.depth, size, t.level}
-	if kept, ok := s.kept.Form(key, func() any { return t.packAll(scratch.Aligned(bytes)) }).(unsafe.Pointer); ok {
-		t.packed = kept
+	pack := func() any {
+		b := offheap.New(bytes)
+		t.packAll(b.Ptr())
+		return b
+	}
+	if kept, ok := s.kept.Form(key, pack).(*offheap.Block); ok {
+		t.memory, t.packed = kept, kept.Ptr()
 		return t
 	}
 	if l.view.Shape[0] == l.images && t.cut(l.images) == 1 {
 		return t
 	}
 	t.room = scratch.Get(bytes)
-	t.packed = t.packAll(t.room.Ptr())
+	t.packAll(t.room.Ptr())
+	t.packed = t.room.Ptr()
 	return t
 }
 
@@ -96,8 +104,8 @@ type tilePacking struct {
 	level               simd.Level
 }
 
-// packAll packs the weights of all blocks at dst, which it returns.
-func (t *tiling[T]) packAll(dst unsafe.Pointer) unsafe.Pointer {
+// packAll packs the weights of all blocks at dst.
+func (t *tiling[T]) packAll(dst unsafe.Pointer) {
 	row := t.lanes * int(unsafe.Sizeof(T(0)))
 	chunks := (t.depth + t.chunk - 1) / t.chunk
 	pool.For(t.groups*t.blocks*chunks, max(1, moveWork/(t.lanes*t.chunk)), func(lo, hi int) {
@@ -106,7 +114,6 @@ func (t *tiling[T]) packAll(dst unsafe.Pointer) unsafe.Pointer {
 			t.pack(unsafe.Add(dst, (b*t.depth+p)*row), b/t.blocks, b%t.blocks, p, min(p+t.chunk, t.depth))
 		}
 	})
-	return dst
 }
 
 // cutWindows cuts the windows into tiles.
@@ -159,6 +166,7 @@ func (t *tiling[T]) end() {
 	if t.room != nil {
 		t.room.Put()
 	}
+	runtime.KeepAlive(t.memory)
 }
 
 // cut returns into how many stretches so many images are cut.
