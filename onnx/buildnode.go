@@ -72,10 +72,7 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 	if f, ok := g.b.functions[key]; ok {
 		opsets := at.opsets
 		if len(f.Opsets) > 0 {
-			opsets = map[string]int{}
-			for _, o := range f.Opsets {
-				opsets[domain(o.Domain)] = int(o.Version)
-			}
+			opsets = withOpsets(map[string]int{}, f)
 		}
 		return g.expand(f, n, in, attributes, at, opsets)
 	}
@@ -84,68 +81,82 @@ func (g *graph) call(n *format.Node, in []int, attributes map[string]*format.Att
 		name = key.domain + "." + name
 	}
 	g.b.nodes[name]++
-	opset := at.opsets[key.domain]
+	made := &node{graph: g, at: at, file: n, opset: at.opsets[key.domain], in: in, attributes: attributes}
 	if f := g.b.own[name]; f != nil && key.domain != "" {
-		made := &node{graph: g, at: at, file: n, spec: customSpec(key), opset: opset, in: in, attributes: attributes}
+		made.spec = customSpec(key)
 		k, reason := made.custom(f)
 		if reason != "" {
 			return g.missing(n, at, reason), nil
 		}
 		return g.step(made, k)
 	}
-	spec, known := standard.Find(key.domain, n.Operator, opset)
-	missing := func(reason string) []int { return g.missing(n, at, reason) }
+	spec, known := standard.Find(key.domain, n.Operator, made.opset)
 	switch {
 	case !known:
-		return missing("there is no such operator"), nil
+		return g.missing(n, at, "there is no such operator"), nil
 	case spec == nil:
-		return missing("the operator is newer than this opset"), nil
+		return g.missing(n, at, "the operator is newer than this opset"), nil
 	case spec.Deprecated:
-		return missing("the operator was removed in this opset"), nil
+		return g.missing(n, at, "the operator was removed in this opset"), nil
 	}
-	lower, ok := loweringOf(key.domain, n.Operator)
-	if !ok {
-		message, of, err := spec.Body(opset)
-		if err != nil {
-			return nil, err
-		}
-		if message == nil {
-			return missing("the operator is not there"), nil
-		}
-		f, err := format.ReadFunction(message)
-		if err != nil {
-			return nil, err
-		}
-		opsets := maps.Clone(at.opsets)
-		for _, o := range f.Opsets {
-			opsets[domain(o.Domain)] = int(o.Version)
-		}
-		if _, ok := opsets[""]; !ok {
-			opsets[""] = of
-		}
-		for _, a := range spec.Attributes { // the function's own defaults
-			if _, given := attributes[a.Name]; !given && a.HasDefault {
-				attributes[a.Name] = defaultOf(a)
-			}
-		}
-		return g.expand(f, n, in, attributes, at, opsets)
+	made.spec = spec
+	if lower, ok := loweringOf(key.domain, n.Operator); ok {
+		made.lower = lower
+		return g.lower(made)
 	}
-	made := &node{graph: g, at: at, file: n, spec: spec, lower: lower, opset: opset, in: in, attributes: attributes}
-	made.elems = make([]format.Elem, len(in))
-	for i, p := range in {
-		made.elems[i] = g.elems[p]
+	return g.body(made)
+}
+
+// withOpsets adds the opsets that a function's nodes are of.
+func withOpsets(opsets map[string]int, f *format.Function) map[string]int {
+	for _, o := range f.Opsets {
+		opsets[domain(o.Domain)] = int(o.Version)
 	}
-	if reason := made.check(); reason != "" {
-		return missing(reason), nil
+	return opsets
+}
+
+// body makes the steps of an operator that the standard defines by a function.
+func (g *graph) body(n *node) ([]int, error) {
+	message, of, err := n.spec.Body(n.opset)
+	if err != nil {
+		return nil, err
 	}
-	k := made.lower.make(made)
-	if made.err != nil {
-		return nil, made.err
+	if message == nil {
+		return g.missing(n.file, n.at, "the operator is not there"), nil
 	}
-	if made.reason != "" {
-		return missing(made.reason), nil
+	f, err := format.ReadFunction(message)
+	if err != nil {
+		return nil, err
 	}
-	return g.step(made, k)
+	opsets := withOpsets(maps.Clone(n.at.opsets), f)
+	if _, ok := opsets[""]; !ok {
+		opsets[""] = of
+	}
+	for _, a := range n.spec.Attributes { // the function's own defaults
+		if _, given := n.attributes[a.Name]; !given && a.HasDefault {
+			n.attributes[a.Name] = defaultOf(a)
+		}
+	}
+	return g.expand(f, n.file, n.in, n.attributes, n.at, opsets)
+}
+
+// lower makes the step of an operator that has a lowering.
+func (g *graph) lower(n *node) ([]int, error) {
+	n.elems = make([]format.Elem, len(n.in))
+	for i, p := range n.in {
+		n.elems[i] = g.elems[p]
+	}
+	if reason := n.check(); reason != "" {
+		return g.missing(n.file, n.at, reason), nil
+	}
+	k := n.lower.make(n)
+	if n.err != nil {
+		return nil, n.err
+	}
+	if n.reason != "" {
+		return g.missing(n.file, n.at, n.reason), nil
+	}
+	return g.step(n, k)
 }
 
 // missing notes that a node is not supported, and returns places for its results.

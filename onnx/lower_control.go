@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
@@ -280,42 +281,28 @@ func branch(n *node) kernel {
 
 func loop(n *node) kernel {
 	body := n.subgraph("body")
-	carried := len(n.in) - 2
-	if len(n.in) < 2 {
-		carried = 0
-	}
+	carried := max(len(n.in)-2, 0)
 	if n.err == nil && (len(body.inputs) != carried+2 || len(body.outputs) < carried+1 || len(n.file.Outputs) > len(body.outputs)-1) {
 		n.refuse("a body of %d inputs and %d outputs for %d carried values and %d results", len(body.inputs), len(body.outputs), carried, len(n.file.Outputs))
 	}
 	return func(cl *call) error {
 		c := *cl // the frame's call is reused inside
 		c.in, c.out = append([]*value{}, cl.in...), make([]*value, len(cl.out))
-		most, going := math.MaxInt, true
-		if c.has(0) {
-			list, err := c.ints(0)
-			if err != nil || len(list) != 1 {
-				return fmt.Errorf("the number of rounds is not one number: %v", err)
-			}
-			most = list[0]
-		}
-		var err error
-		if c.has(1) {
-			if going, err = truth(c.in[1]); err != nil {
-				return err
-			}
+		most, going, err := c.rounds()
+		if err != nil {
+			return err
 		}
 		var state []*value
 		if carried > 0 {
 			state = append(state, c.in[2:]...)
 		}
-		gathered := make([][]tensor.Tensor, len(body.outputs)-1-carried)
-		elems := make([]format.Elem, len(gathered))
+		each := newGathered(len(body.outputs) - 1 - carried)
 		for i := 0; i < most && going; i++ {
 			if err := c.frame.ctx.Err(); err != nil {
 				return err
 			}
 			in := append([]*value{{t: tensor.From([]int64{int64(i)}).Reshape(), elem: format.Int64}, {t: tensor.From([]bool{going}).Reshape(), elem: format.Bool}}, state...)
-			out, err := c.round(body, in, carried+1, 1)
+			out, err := c.round(body, in)
 			if err != nil {
 				return err
 			}
@@ -323,30 +310,73 @@ func loop(n *node) kernel {
 				return err
 			}
 			state = out[1 : carried+1]
-			for k, v := range out[carried+1:] {
-				gathered[k], elems[k] = append(gathered[k], v.t), v.elem
-			}
+			each.add(out[carried+1:])
 		}
 		copy(cl.out, state)
-		for k, list := range gathered {
-			at := carried + k
-			if at >= len(cl.out) {
-				break
-			}
-			if len(list) == 0 {
-				return fmt.Errorf("%w: a loop of no rounds with results of every round", ErrUnsupported)
-			}
-			if err := cl.as(at, tensor.Stack(list, 0), elems[k]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return each.put(cl, carried, func(int) (int, bool) { return 0, false })
 	}
+}
+
+// rounds returns how many rounds a loop has at most, and whether it has the first.
+func (c *call) rounds() (most int, going bool, err error) {
+	most, going = math.MaxInt, true
+	if c.has(0) {
+		list, err := c.ints(0)
+		if err != nil {
+			return 0, false, fmt.Errorf("the number of rounds: %w", err)
+		}
+		if len(list) != 1 {
+			return 0, false, fmt.Errorf("the number of rounds is %d numbers, want one", len(list))
+		}
+		most = list[0]
+	}
+	if c.has(1) {
+		going, err = truth(c.in[1])
+	}
+	return most, going, err
+}
+
+// A gathered has the results of every round, which become one tensor for each output.
+type gathered struct {
+	tensors [][]tensor.Tensor // by output and round
+	elems   []format.Elem
+}
+
+func newGathered(outputs int) gathered {
+	return gathered{make([][]tensor.Tensor, outputs), make([]format.Elem, outputs)}
+}
+
+// add takes the results of a round.
+func (g gathered) add(out []*value) {
+	for k, v := range out {
+		g.tensors[k], g.elems[k] = append(g.tensors[k], v.t), v.elem
+	}
+}
+
+// put stacks the rounds as the outputs of a call from the first on, each along the axis that along
+// says, and from the last round to the first if it says so.
+func (g gathered) put(c *call, first int, along func(output int) (axis int, back bool)) error {
+	for k, list := range g.tensors {
+		if first+k >= len(c.out) {
+			break
+		}
+		if len(list) == 0 {
+			return fmt.Errorf("%w: no rounds, with results of every round", ErrUnsupported)
+		}
+		axis, back := along(k)
+		if back {
+			slices.Reverse(list)
+		}
+		if err := c.as(first+k, tensor.Stack(list, axis), g.elems[k]); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // round runs one round of a body in a scope of its own, so that a loop of many rounds
 // holds the memory of one.
-func (c *call) round(body *program, in []*value, carried, skip int) (out []*value, err error) {
+func (c *call) round(body *program, in []*value) (out []*value, err error) {
 	for _, v := range in {
 		if v.constant == nil {
 			v.refs++ // the loop's
@@ -382,16 +412,13 @@ func keepAll(v *value) {
 func scan(n *node) kernel {
 	body := n.subgraph("body")
 	scanned := n.int("num_scan_inputs")
-	old := n.spec.Since < 9
 	states := len(n.in) - scanned
-	if old {
-		states--
+	if n.spec.Since < 9 {
+		n.refuse("Scan of opset 8")
+		return nil
 	}
 	if n.err == nil && (states < 0 || scanned < 1 || len(body.inputs) != states+scanned || len(body.outputs) < states || len(n.file.Outputs) > len(body.outputs)) {
 		n.refuse("a body of %d inputs and %d outputs for %d states and %d scanned operands", len(body.inputs), len(body.outputs), states, scanned)
-	}
-	if old {
-		n.refuse("Scan of opset 8")
 	}
 	inAxes, inBack := n.ints("scan_input_axes"), n.ints("scan_input_directions")
 	outAxes, outBack := n.ints("scan_output_axes"), n.ints("scan_output_directions")
@@ -404,23 +431,12 @@ func scan(n *node) kernel {
 	return func(cl *call) error {
 		c := *cl
 		c.in, c.out = append([]*value{}, cl.in...), make([]*value, len(cl.out))
-		state := append([]*value{}, c.in[:states]...)
-		steps := -1
-		at := make([]int, scanned)
-		for k := range scanned {
-			x := c.t(states + k)
-			var err error
-			if at[k], err = axis(pick(inAxes, k), x.Rank()); err != nil {
-				return err
-			}
-			if size := x.Size(at[k]); steps >= 0 && size != steps {
-				return fmt.Errorf("operands of %d and %d steps", steps, size)
-			} else {
-				steps = size
-			}
+		at, steps, err := c.scanned(states, func(k int) int { return pick(inAxes, k) })
+		if err != nil {
+			return err
 		}
-		gathered := make([][]tensor.Tensor, len(body.outputs)-states)
-		elems := make([]format.Elem, len(gathered))
+		state := append([]*value{}, c.in[:states]...)
+		each := newGathered(len(body.outputs) - states)
 		for i := range steps {
 			in := append([]*value{}, state...)
 			for k := range scanned {
@@ -430,35 +446,35 @@ func scan(n *node) kernel {
 				}
 				in = append(in, &value{t: c.t(states+k).Select(at[k], place), elem: c.elem(states + k), borrowed: true})
 			}
-			out, err := c.round(body, in, states, 0)
+			out, err := c.round(body, in)
 			if err != nil {
 				return err
 			}
 			state = out[:states]
-			for k, v := range out[states:] {
-				t := v.t
-				gathered[k], elems[k] = append(gathered[k], t), v.elem
-			}
+			each.add(out[states:])
 		}
 		copy(cl.out, state)
-		for k, list := range gathered {
-			if states+k >= len(cl.out) {
-				break
-			}
-			if len(list) == 0 {
-				return fmt.Errorf("%w: a scan of no steps", ErrUnsupported)
-			}
-			if pick(outBack, k) == 1 {
-				for a, b := 0, len(list)-1; a < b; a, b = a+1, b-1 {
-					list[a], list[b] = list[b], list[a]
-				}
-			}
-			if err := cl.as(states+k, tensor.Stack(list, pick(outAxes, k)), elems[k]); err != nil {
-				return err
-			}
-		}
-		return nil
+		return each.put(cl, states, func(k int) (int, bool) { return pick(outAxes, k), pick(outBack, k) == 1 })
 	}
+}
+
+// scanned returns the axes along which the operands behind the states are scanned, and how many
+// steps that are.
+func (c *call) scanned(states int, axisOf func(k int) int) (at []int, steps int, err error) {
+	for k := range len(c.in) - states {
+		x := c.t(states + k)
+		a, err := axis(axisOf(k), x.Rank())
+		if err != nil {
+			return nil, 0, err
+		}
+		if size := x.Size(a); k > 0 && size != steps {
+			return nil, 0, fmt.Errorf("operands of %d and %d steps", steps, size)
+		} else {
+			steps = size
+		}
+		at = append(at, a)
+	}
+	return at, steps, nil
 }
 
 // mapped runs a body for every element of a sequence, and with it the elements of other
@@ -489,7 +505,7 @@ func mapped(n *node) kernel {
 				}
 				in[k] = v.list[i]
 			}
-			out, err := c.round(body, in, 0, 0)
+			out, err := c.round(body, in)
 			if err != nil {
 				return err
 			}

@@ -137,108 +137,129 @@ var (
 	}
 )
 
+// A resizing has the attributes of an interpolation along axes.
+type resizing struct {
+	n                  *node
+	mode               tensor.ResizeMode
+	crop               bool   // coordinates are those of a region, an operand
+	policy             string // what becomes of the ratio of the sizes
+	opts               []tensor.Option
+	roi, scales, sizes int // where the operands are
+}
+
 func resize(n *node) kernel {
-	mode := resizeModes[n.oneOf("mode", slices.Sorted(maps.Keys(resizeModes))...)]
-	if mode != tensor.ResizeModeNearest {
+	r := resizing{n: n, mode: resizeModes[n.oneOf("mode", slices.Sorted(maps.Keys(resizeModes))...)], policy: "stretch"}
+	if r.mode != tensor.ResizeModeNearest {
 		n.lacks(0, tensor.DType.IsComplex)
 	}
 	coordinates, nearest := "asymmetric", "floor"
-	var opts []tensor.Option
 	if n.spec.Name == "Resize" && n.spec.Since >= 11 {
 		coordinates = n.oneOf("coordinate_transformation_mode", slices.Sorted(maps.Keys(resizePlaces))...)
 		nearest = n.oneOf("nearest_mode", slices.Sorted(maps.Keys(resizeNearest))...)
-		opts = append(opts, tensor.Cubic(n.float("cubic_coeff_a")), tensor.ExcludeOutside(n.flag("exclude_outside")), tensor.Extrapolation(n.float("extrapolation_value")))
+		r.opts = append(r.opts, tensor.Cubic(n.float("cubic_coeff_a")), tensor.ExcludeOutside(n.flag("exclude_outside")), tensor.Extrapolation(n.float("extrapolation_value")))
 	}
-	opts = append(opts, mode, resizePlaces[coordinates], resizeNearest[nearest])
-	policy := "stretch"
+	r.crop = coordinates == "tf_crop_and_resize"
+	r.opts = append(r.opts, r.mode, resizePlaces[coordinates], resizeNearest[nearest])
 	if n.spec.Since >= 18 {
-		opts = append(opts, tensor.Antialias(n.flag("antialias") && mode != tensor.ResizeModeNearest))
-		policy = n.oneOf("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
+		r.opts = append(r.opts, tensor.Antialias(n.flag("antialias") && r.mode != tensor.ResizeModeNearest))
+		r.policy = n.oneOf("keep_aspect_ratio_policy", "stretch", "not_larger", "not_smaller")
 	}
-	roiAt, scalesAt, sizesAt := 1, 2, 3
+	r.roi, r.scales, r.sizes = 1, 2, 3
 	if n.spec.Name == "Upsample" || n.spec.Since < 11 {
-		roiAt, scalesAt, sizesAt = 9, 1, 9
+		r.roi, r.scales, r.sizes = 9, 1, 9
 	}
-	return func(c *call) error {
-		x := c.t(0)
-		at := last(x.Rank(), x.Rank())
-		if list := n.ints("axes"); list != nil {
-			var err error
-			if at, err = axes(list, x.Rank()); err != nil {
-				return err
-			}
-		}
-		floats := func(i int) ([]float64, error) {
-			if !c.has(i) || c.in[i].t.NumElements() == 0 {
-				return nil, nil
-			}
-			return c.floats(i)
-		}
-		scales, err := floats(scalesAt)
-		if err != nil {
+	return r.run
+}
+
+// run interpolates along one axis after the other.
+func (r resizing) run(c *call) error {
+	x := c.t(0)
+	at := last(x.Rank(), x.Rank())
+	if list := r.n.ints("axes"); list != nil {
+		var err error
+		if at, err = axes(list, x.Rank()); err != nil {
 			return err
 		}
-		if n.spec.Name == "Upsample" && n.spec.Since < 9 {
-			scales = n.floats("scales")
-		}
-		roi, err := floats(roiAt)
-		if err != nil {
-			return err
-		}
-		sizes := make([]int, len(at))
-		switch {
-		case scales != nil:
-			if len(scales) != len(at) {
-				return fmt.Errorf("%d scales for %d axes", len(scales), len(at))
-			}
-			for i, a := range at {
-				sizes[i] = int(math.Floor(float64(x.Size(a)) * float64(float32(scales[i]))))
-			}
-		case c.has(sizesAt):
-			list, err := c.ints(sizesAt)
-			if err != nil {
-				return err
-			}
-			if len(list) != len(at) {
-				return fmt.Errorf("%d sizes for %d axes", len(list), len(at))
-			}
-			sizes = slices.Clone(list)
-			scales = aspect(x, at, sizes, policy)
-		default:
-			return fmt.Errorf("neither scales nor sizes")
-		}
-		shape := x.Shape()
-		for i, a := range at {
-			shape[a] = sizes[i]
-		}
-		if err := c.size(shape); err != nil {
-			return err
-		}
-		dt := x.DType()
-		if mode != tensor.ResizeModeNearest && (isInt(x) || dt.Size() < 4) {
-			x = x.ToType(tensor.Float32)
-		}
-		for i, a := range at {
-			var lo, hi float64
-			if coordinates == "tf_crop_and_resize" {
-				if len(roi) != 2*len(at) {
-					return fmt.Errorf("%d numbers of a region for %d axes", len(roi), len(at))
-				}
-				lo, hi = roi[i], roi[i+len(at)]
-			} else if sizes[i] == x.Size(a) && scales[i] == 1 {
-				continue
-			}
-			if x.Size(a) == 0 || !(scales[i] > 0) {
-				return fmt.Errorf("axis %d of %d elements scaled by %g", a, x.Size(a), scales[i])
-			}
-			x = x.Resample(a, sizes[i], slices.Concat(opts, []tensor.Option{tensor.ScaleFactor(scales[i]), tensor.CropStart(lo), tensor.CropEnd(hi)})...)
-		}
-		if isIntDType(dt) && mode != tensor.ResizeModeNearest {
-			lowest, highest := limits(dt)
-			x = x.Round().ClampScalar(lowest, highest)
-		}
-		return c.put(0, x.ToType(dt))
 	}
+	sizes, scales, err := r.extents(c, at)
+	if err != nil {
+		return err
+	}
+	roi, err := c.optionalFloats(r.roi)
+	if err != nil {
+		return err
+	}
+	if r.crop && len(roi) != 2*len(at) {
+		return fmt.Errorf("%d numbers of a region for %d axes", len(roi), len(at))
+	}
+	shape := x.Shape()
+	for i, a := range at {
+		shape[a] = sizes[i]
+	}
+	if err := c.size(shape); err != nil {
+		return err
+	}
+	dt := x.DType()
+	if r.mode != tensor.ResizeModeNearest && (isInt(x) || dt.Size() < 4) {
+		x = x.ToType(tensor.Float32)
+	}
+	for i, a := range at {
+		var lo, hi float64
+		if r.crop {
+			lo, hi = roi[i], roi[i+len(at)]
+		} else if sizes[i] == x.Size(a) && scales[i] == 1 {
+			continue
+		}
+		if x.Size(a) == 0 || !(scales[i] > 0) {
+			return fmt.Errorf("axis %d of %d elements scaled by %g", a, x.Size(a), scales[i])
+		}
+		x = x.Resample(a, sizes[i], slices.Concat(r.opts, []tensor.Option{tensor.ScaleFactor(scales[i]), tensor.CropStart(lo), tensor.CropEnd(hi)})...)
+	}
+	if isIntDType(dt) && r.mode != tensor.ResizeModeNearest {
+		lowest, highest := limits(dt)
+		x = x.Round().ClampScalar(lowest, highest)
+	}
+	return c.put(0, x.ToType(dt))
+}
+
+// extents returns the size and the scale of each axis at, of which an operand has one.
+func (r resizing) extents(c *call, at []int) (sizes []int, scales []float64, err error) {
+	x := c.t(0)
+	if scales, err = c.optionalFloats(r.scales); err != nil {
+		return nil, nil, err
+	}
+	if r.n.spec.Name == "Upsample" && r.n.spec.Since < 9 {
+		scales = r.n.floats("scales")
+	}
+	if scales != nil {
+		if len(scales) != len(at) {
+			return nil, nil, fmt.Errorf("%d scales for %d axes", len(scales), len(at))
+		}
+		for i, a := range at {
+			sizes = append(sizes, int(math.Floor(float64(x.Size(a))*float64(float32(scales[i])))))
+		}
+		return sizes, scales, nil
+	}
+	if !c.has(r.sizes) {
+		return nil, nil, fmt.Errorf("neither scales nor sizes")
+	}
+	list, err := c.ints(r.sizes)
+	if err != nil {
+		return nil, nil, err
+	}
+	if len(list) != len(at) {
+		return nil, nil, fmt.Errorf("%d sizes for %d axes", len(list), len(at))
+	}
+	sizes = slices.Clone(list)
+	return sizes, aspect(x, at, sizes, r.policy), nil
+}
+
+// optionalFloats returns the elements of an operand, nil where it is left out or empty.
+func (c *call) optionalFloats(i int) ([]float64, error) {
+	if !c.has(i) || c.in[i].t.NumElements() == 0 {
+		return nil, nil
+	}
+	return c.floats(i)
 }
 
 func isIntDType(dt tensor.DType) bool {

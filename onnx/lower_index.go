@@ -45,7 +45,13 @@ var indexing = map[string]lowering{
 			return c.put(0, x.Gather(a, positive(c.t(1), x.Size(a))))
 		}
 	}},
-	"GatherND":        {make: func(n *node) kernel { b := n.int("batch_dims"); return func(c *call) error { return gatherND(c, b) } }},
+	"GatherND": {make: func(n *node) kernel {
+		batch := n.int("batch_dims")
+		if batch < 0 {
+			n.refuse("batch_dims %d, want 0 or more", batch)
+		}
+		return func(c *call) error { return gatherND(c, batch) }
+	}},
 	"ScatterElements": {make: scatterElements},
 	"Scatter":         {make: scatterElements},
 	"ScatterND":       {make: scatterND},

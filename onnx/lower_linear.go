@@ -44,78 +44,95 @@ func causal(n *node) kernel {
 	}
 }
 
-// linearAttention adds outer products of keys and values to a matrix for each head, and
+// A linearAttending adds outer products of keys and values to a matrix for each head, and
 // reads it by queries. All is computed in float32.
+type linearAttending struct {
+	rule             string
+	gated, corrected bool // the matrix decays; what a key reads is taken from its value
+	heads, readers   int  // of keys and of queries
+	scale            float64
+}
+
 func linearAttention(n *node) kernel {
-	rule := n.oneOf("update_rule", "linear", "gated", "delta", "gated_delta")
-	gated, corrected := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"
-	heads, readers, factor := n.int("kv_num_heads"), n.int("q_num_heads"), n.float("scale")
-	if heads < 1 || readers < 1 || readers%heads != 0 {
-		n.refuse("attention of %d heads of queries and %d of keys", readers, heads)
+	a := linearAttending{rule: n.oneOf("update_rule", "linear", "gated", "delta", "gated_delta"), heads: n.int("kv_num_heads"), readers: n.int("q_num_heads"), scale: n.float("scale")}
+	a.gated, a.corrected = a.rule == "gated" || a.rule == "gated_delta", a.rule == "delta" || a.rule == "gated_delta"
+	if a.heads < 1 || a.readers < 1 || a.readers%a.heads != 0 {
+		n.refuse("attention of %d heads of queries and %d of keys", a.readers, a.heads)
 	}
-	return func(c *call) error {
-		q, k, v := c.t(0), c.t(1), c.t(2)
-		if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || !slices.Equal(q.Shape()[:2], k.Shape()[:2]) || !slices.Equal(q.Shape()[:2], v.Shape()[:2]) ||
-			q.Size(2)%readers != 0 || k.Size(2) != q.Size(2)/readers*heads || v.Size(2)%heads != 0 {
-			return fmt.Errorf("attention of %v to %v and %v by %d heads and %d", q.Shape(), k.Shape(), v.Shape(), readers, heads)
-		}
-		if gated != c.has(4) || corrected != c.has(5) {
-			return fmt.Errorf("the rule %s takes decay: %t, and beta: %t", rule, gated, corrected)
-		}
-		batch, steps, width, depth := q.Size(0), q.Size(1), q.Size(2)/readers, v.Size(2)/heads
-		// apart is a sequence by heads, as [batch, heads, steps, elements] of float32.
-		apart := func(t tensor.Tensor, heads int) (tensor.Tensor, error) {
-			if t.Rank() != 3 || !slices.Equal(t.Shape()[:2], []int{batch, steps}) || heads < 1 || t.Size(2)%heads != 0 {
-				return t, fmt.Errorf("an operand of shape %v for %d heads and %d steps", t.Shape(), heads, steps)
-			}
-			return t.ToType(tensor.Float32).Reshape(batch, steps, heads, t.Size(2)/heads).Permute(0, 2, 1, 3), nil
-		}
-		lists := make([]tensor.Tensor, 5)
-		for i, from := range []int{0, 1, 2, 4, 5} {
-			if !c.has(from) {
-				continue
-			}
-			own := heads
-			if from == 0 {
-				own = readers
-			} else if from == 5 && c.t(5).Rank() == 3 {
-				own = min(heads, c.t(5).Size(2))
-			}
-			var err error
-			if lists[i], err = apart(c.t(from), own); err != nil {
-				return err
-			}
-		}
-		state, typ := tensor.Zeros([]int{batch, heads, width, depth}, tensor.On(c.dev)), q.DType()
-		if c.has(3) {
-			if state, typ = c.t(3).ToType(tensor.Float32), c.t(3).DType(); !slices.Equal(state.Shape(), []int{batch, heads, width, depth}) {
-				return fmt.Errorf("a state of shape %v, want %v", state.Shape(), []int{batch, heads, width, depth})
-			}
-		}
-		scale := factor
-		if scale == 0 {
-			scale = 1 / math.Sqrt(float64(width))
-		}
-		var read []tensor.Tensor
-		for i := range steps {
-			at := func(list int) tensor.Tensor { return lists[list].Select(2, i) } // [batch, heads, elements]
-			if gated {
-				state = state.Mul(at(3).Exp().Unsqueeze(-1))
-			}
-			key, value := at(1), at(2)
-			if corrected {
-				value = at(4).Mul(value.Sub(state.Mul(key.Unsqueeze(-1)).Sum(tensor.Dim(2))))
-			}
-			state = state.Add(key.Unsqueeze(-1).Mul(value.Unsqueeze(-2)))
-			own := at(0).Reshape(batch, heads, readers/heads, width, 1)
-			read = append(read, own.Mul(state.Unsqueeze(2)).Sum(tensor.Dim(3)).MulScalar(scale).Reshape(batch, 1, readers*depth))
-		}
-		if steps == 0 {
-			read = append(read, tensor.Zeros([]int{batch, 0, readers * depth}, tensor.On(c.dev)))
-		}
-		if err := c.put(0, tensor.Cat(read, 1).ToType(q.DType())); err != nil {
-			return err
-		}
-		return c.put(1, state.ToType(typ))
+	return a.run
+}
+
+func (a linearAttending) run(c *call) error {
+	q, k, v := c.t(0), c.t(1), c.t(2)
+	if q.Rank() != 3 || k.Rank() != 3 || v.Rank() != 3 || !slices.Equal(q.Shape()[:2], k.Shape()[:2]) || !slices.Equal(q.Shape()[:2], v.Shape()[:2]) ||
+		q.Size(2)%a.readers != 0 || k.Size(2) != q.Size(2)/a.readers*a.heads || v.Size(2)%a.heads != 0 {
+		return fmt.Errorf("attention of %v to %v and %v by %d heads and %d", q.Shape(), k.Shape(), v.Shape(), a.readers, a.heads)
 	}
+	if a.gated != c.has(4) || a.corrected != c.has(5) {
+		return fmt.Errorf("the rule %s takes decay: %t, and beta: %t", a.rule, a.gated, a.corrected)
+	}
+	lists, err := a.apart(c, q.Size(0), q.Size(1))
+	if err != nil {
+		return err
+	}
+	matrix := []int{q.Size(0), a.heads, q.Size(2) / a.readers, v.Size(2) / a.heads}
+	state, typ := tensor.Zeros(matrix, tensor.On(c.dev)), q.DType()
+	if c.has(3) {
+		if state, typ = c.t(3).ToType(tensor.Float32), c.t(3).DType(); !slices.Equal(state.Shape(), matrix) {
+			return fmt.Errorf("a state of shape %v, want %v", state.Shape(), matrix)
+		}
+	}
+	read, state := a.read(lists, state, q.Size(1))
+	if err := c.put(0, read.ToType(q.DType())); err != nil {
+		return err
+	}
+	return c.put(1, state.ToType(typ))
+}
+
+// apart returns queries, keys, values, decays and betas by heads, each as [batch, heads, steps,
+// elements] of float32, where it is given.
+func (a linearAttending) apart(c *call, batch, steps int) (lists [5]tensor.Tensor, err error) {
+	for i, from := range []int{0, 1, 2, 4, 5} {
+		if !c.has(from) {
+			continue
+		}
+		t, heads := c.t(from), a.heads
+		if from == 0 {
+			heads = a.readers
+		} else if from == 5 && t.Rank() == 3 {
+			heads = min(heads, t.Size(2))
+		}
+		if t.Rank() != 3 || !slices.Equal(t.Shape()[:2], []int{batch, steps}) || heads < 1 || t.Size(2)%heads != 0 {
+			return lists, fmt.Errorf("an operand of shape %v for %d heads and %d steps", t.Shape(), heads, steps)
+		}
+		lists[i] = t.ToType(tensor.Float32).Reshape(batch, steps, heads, t.Size(2)/heads).Permute(0, 2, 1, 3)
+	}
+	return lists, nil
+}
+
+// read returns what the queries of each step read, and the state after the last one.
+func (a linearAttending) read(lists [5]tensor.Tensor, state tensor.Tensor, steps int) (read, after tensor.Tensor) {
+	batch, width, depth := state.Size(0), state.Size(2), state.Size(3)
+	scale := a.scale
+	if scale == 0 {
+		scale = 1 / math.Sqrt(float64(width))
+	}
+	rows := make([]tensor.Tensor, 0, steps)
+	for i := range steps {
+		at := func(list int) tensor.Tensor { return lists[list].Select(2, i) } // [batch, heads, elements]
+		if a.gated {
+			state = state.Mul(at(3).Exp().Unsqueeze(-1))
+		}
+		key, value := at(1), at(2)
+		if a.corrected {
+			value = at(4).Mul(value.Sub(state.Mul(key.Unsqueeze(-1)).Sum(tensor.Dim(2))))
+		}
+		state = state.Add(key.Unsqueeze(-1).Mul(value.Unsqueeze(-2)))
+		own := at(0).Reshape(batch, a.heads, a.readers/a.heads, width, 1)
+		rows = append(rows, own.Mul(state.Unsqueeze(2)).Sum(tensor.Dim(3)).MulScalar(scale).Reshape(batch, 1, a.readers*depth))
+	}
+	if steps == 0 {
+		return tensor.Zeros([]int{batch, 0, a.readers * depth}, tensor.On(state.Device())), state
+	}
+	return tensor.Cat(rows, 1), state
 }

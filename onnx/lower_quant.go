@@ -141,11 +141,14 @@ func spreadOver(p, x tensor.Tensor, at, block int) (tensor.Tensor, error) {
 		return p, err
 	}
 	if block > 0 {
-		p = p.RepeatInterleave(block, a)
-		if p.Rank() != x.Rank() || p.Size(a) < x.Size(a) {
+		size := x.Size(a)
+		if p.Rank() != x.Rank() || size > 0 && p.Size(a) <= (size-1)/block {
 			return p, fmt.Errorf("parameters of shape %v in blocks of %d for %v", p.Shape(), block, x.Shape())
 		}
-		return p.Narrow(a, 0, x.Size(a)), nil
+		if block >= size {
+			p, block = p.Narrow(a, 0, min(size, 1)), size
+		}
+		return p.RepeatInterleave(block, a).Narrow(a, 0, size), nil
 	}
 	if p.Rank() != 1 || x.Rank() == 0 || p.Size(0) != x.Size(a) {
 		return p, fmt.Errorf("parameters of shape %v along axis %d of %v", p.Shape(), at, x.Shape())

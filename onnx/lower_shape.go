@@ -361,7 +361,10 @@ func constantOf(n *node) kernel {
 
 // split makes parts of given sizes, or of one size.
 func split(n *node) kernel {
-	at, parts := n.int("axis"), n.int("num_outputs")
+	at := n.int("axis")
+	if parts := n.int("num_outputs"); parts != 0 && parts != len(n.file.Outputs) {
+		n.refuse("num_outputs %d for %d results", parts, len(n.file.Outputs))
+	}
 	return func(c *call) error {
 		x := c.t(0)
 		a, err := axis(at, x.Rank())
@@ -378,9 +381,6 @@ func split(n *node) kernel {
 			}
 		default:
 			count := len(c.out)
-			if parts > 0 {
-				count = parts
-			}
 			each := (x.Size(a) + count - 1) / count
 			for i := range count {
 				sizes = append(sizes, max(0, min(each, x.Size(a)-i*each)))

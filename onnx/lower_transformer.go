@@ -114,101 +114,123 @@ func heads(x tensor.Tensor, n int) (tensor.Tensor, error) {
 
 // An attending has the attributes of an attention.
 type attending struct {
-	causal      bool
-	mode        int
-	cap         float64
-	left, right int
+	queries, keys int // heads of each
+	causal        bool
+	shown         int     // which step of the scores is a result
+	cap           float64 // of scores, by tanh; 0 for none
+	scale         float64 // of products; NaN for one over the root of their length
+	left, right   int     // the window around a query, -1 where it has no end
+	precision     tensor.DType
 }
 
+// The steps of scores that attending.shown names.
+const (
+	shownProducts = iota
+	shownCapped
+	shownBiased
+	shownWeights
+)
+
 func attention(n *node) kernel {
-	a := attending{causal: n.flag("is_causal"), mode: n.int("qk_matmul_output_mode"), cap: n.float("softcap"), left: -1, right: -1}
+	a := attending{
+		queries: n.int("q_num_heads"), keys: n.int("kv_num_heads"), causal: n.flag("is_causal"), shown: n.int("qk_matmul_output_mode"),
+		cap: n.float("softcap"), scale: math.NaN(), left: -1, right: -1,
+	}
+	if a.shown < shownProducts || a.shown > shownWeights {
+		n.refuse("qk_matmul_output_mode %d, want 0 to 3", a.shown)
+	}
 	if _, ok := n.spec.Attribute("left_window_size"); ok {
 		a.left, a.right = n.int("left_window_size"), n.int("right_window_size")
 	}
-	qHeads, kvHeads := n.int("q_num_heads"), n.int("kv_num_heads")
-	precision := tensor.DType(0)
 	if n.given("softmax_precision") {
-		precision = carriers[n.elem("softmax_precision")]
+		a.precision = carriers[n.elem("softmax_precision")]
 	}
-	return func(c *call) error {
-		flat := c.t(0).Rank() == 3
-		q, err := heads(c.t(0), qHeads)
-		if err != nil {
-			return err
-		}
-		k, err := heads(c.t(1), kvHeads)
-		if err != nil {
-			return err
-		}
-		v, err := heads(c.t(2), kvHeads)
-		if err != nil {
-			return err
-		}
-		past := 0
-		if c.has(4) != c.has(5) {
-			return fmt.Errorf("past_key and past_value come together")
-		}
-		if c.has(4) {
-			past = c.t(4).Size(2)
-			k, v = tensor.Cat([]tensor.Tensor{c.t(4), k}, 2), tensor.Cat([]tensor.Tensor{c.t(5), v}, 2)
-		}
-		if err := c.put(1, k.Contiguous()); err != nil {
-			return err
-		}
-		if err := c.put(2, v.Contiguous()); err != nil {
-			return err
-		}
-		bias, biased, err := a.bias(c, q, k, past)
-		if err != nil {
-			return err
-		}
-		if g := q.Size(1); k.Size(1) > 0 && g != k.Size(1) {
-			if g%k.Size(1) != 0 {
-				return fmt.Errorf("%d heads of queries for %d of keys", g, k.Size(1))
-			}
-			r := g / k.Size(1)
-			k, v = k.RepeatInterleave(r, 1), v.RepeatInterleave(r, 1)
-		}
-		scale := 1 / math.Sqrt(float64(q.Size(3)))
-		if n.given("scale") {
-			scale = n.float("scale")
-		}
-		root := math.Sqrt(scale)
-		qk := q.MulScalar(root).MatMul(k.MulScalar(root).MT())
-		raw := qk
-		if a.cap > 0 {
-			qk = qk.DivScalar(a.cap).Tanh().MulScalar(a.cap)
-		}
-		if a.mode == 1 {
-			raw = qk
-		}
-		if biased {
-			qk = qk.Add(bias)
-		}
-		if a.mode == 2 {
-			raw = qk
-		}
-		wide := qk
-		if precision != 0 {
-			wide = qk.ToType(precision)
-		}
-		p := wide.Softmax(3).ToType(q.DType())
-		if biased { // a row that may attend to nothing is zero
-			none := bias.IsFinite().Any(tensor.Dim(-1), tensor.KeepDim()).LogicalNot()
-			p = tensor.Where(none, tensor.ZerosLike(p), p)
-		}
-		if a.mode == 3 {
-			raw = p
-		}
-		if err := c.put(3, raw); err != nil {
-			return err
-		}
-		y := p.MatMul(v.ToType(p.DType()))
-		if flat {
-			y = y.Transpose(1, 2).Flatten(tensor.Start(2), tensor.End(3))
-		}
-		return c.put(0, y)
+	if n.given("scale") {
+		a.scale = n.float("scale")
 	}
+	return a.run
+}
+
+func (a attending) run(c *call) error {
+	q, err := heads(c.t(0), a.queries)
+	if err != nil {
+		return err
+	}
+	k, v, past, err := a.remembered(c)
+	if err != nil {
+		return err
+	}
+	if err := cmp.Or(c.put(1, k.Contiguous()), c.put(2, v.Contiguous())); err != nil {
+		return err
+	}
+	bias, biased, err := a.bias(c, q, k, past)
+	if err != nil {
+		return err
+	}
+	if g := q.Size(1); k.Size(1) > 0 && g != k.Size(1) {
+		if g%k.Size(1) != 0 {
+			return fmt.Errorf("%d heads of queries for %d of keys", g, k.Size(1))
+		}
+		r := g / k.Size(1)
+		k, v = k.RepeatInterleave(r, 1), v.RepeatInterleave(r, 1)
+	}
+	weights, shown := a.weights(q, k, bias, biased)
+	if err := c.put(3, shown); err != nil {
+		return err
+	}
+	y := weights.MatMul(v.ToType(weights.DType()))
+	if c.t(0).Rank() == 3 {
+		y = y.Transpose(1, 2).Flatten(tensor.Start(2), tensor.End(3))
+	}
+	return c.put(0, y)
+}
+
+// remembered returns keys and values by heads, behind those of calls before, which are past steps.
+func (a attending) remembered(c *call) (k, v tensor.Tensor, past int, err error) {
+	if k, err = heads(c.t(1), a.keys); err != nil {
+		return k, v, 0, err
+	}
+	if v, err = heads(c.t(2), a.keys); err != nil {
+		return k, v, 0, err
+	}
+	if c.has(4) != c.has(5) {
+		return k, v, 0, fmt.Errorf("past_key and past_value come together")
+	}
+	if c.has(4) {
+		past = c.t(4).Size(2)
+		k, v = tensor.Cat([]tensor.Tensor{c.t(4), k}, 2), tensor.Cat([]tensor.Tensor{c.t(5), v}, 2)
+	}
+	return k, v, past, nil
+}
+
+// weights returns how much each query takes of each value, and the step of it that is shown.
+func (a attending) weights(q, k, bias tensor.Tensor, biased bool) (p, shown tensor.Tensor) {
+	scale := a.scale
+	if math.IsNaN(scale) {
+		scale = 1 / math.Sqrt(float64(q.Size(3)))
+	}
+	root := math.Sqrt(scale)
+	steps := make([]tensor.Tensor, shownWeights+1)
+	qk := q.MulScalar(root).MatMul(k.MulScalar(root).MT())
+	steps[shownProducts] = qk
+	if a.cap > 0 {
+		qk = qk.DivScalar(a.cap).Tanh().MulScalar(a.cap)
+	}
+	steps[shownCapped] = qk
+	if biased {
+		qk = qk.Add(bias)
+	}
+	steps[shownBiased] = qk
+	if a.precision != 0 {
+		qk = qk.ToType(a.precision)
+	}
+	p = qk.Softmax(3).ToType(q.DType())
+	if biased { // a row that may attend to nothing is zero
+		none := bias.IsFinite().Any(tensor.Dim(-1), tensor.KeepDim()).LogicalNot()
+		p = tensor.Where(none, tensor.ZerosLike(p), p)
+	}
+	steps[shownWeights] = p
+	return p, steps[a.shown]
 }
 
 // bias returns what is added to the products of queries and keys: minus infinity where a

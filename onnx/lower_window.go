@@ -238,16 +238,19 @@ func convolveTransposed(n *node) kernel {
 	outPad, outShape := n.ints("output_padding"), n.ints("output_shape")
 	auto := w0.auto
 	w0.auto = "NOTSET"
+	if groups < 1 {
+		n.refuse("%d groups, want at least 1", groups)
+	}
 	return func(c *call) error {
 		x, weight := c.t(0), c.t(1)
 		d := x.Rank() - 2
 		if d < 1 || d > 3 || weight.Rank() != d+2 {
 			return fmt.Errorf("%w: a transposed convolution of %v with %v", ErrUnsupported, x.Shape(), weight.Shape())
 		}
-		extents := x.Shape()[2:]
 		if err := c.shaped(2, groups*weight.Size(1)); err != nil {
 			return err
 		}
+		extents := x.Shape()[2:]
 		w, err := w0.on(extents, weight.Shape()[2:])
 		if err != nil {
 			return err
@@ -256,9 +259,11 @@ func convolveTransposed(n *node) kernel {
 		if extra == nil {
 			extra = make([]int, d)
 		}
-		pads := slices.Clone(w.pads)
+		if len(extra) != d || slices.Min(extra) < 0 || outShape != nil && len(outShape) < d {
+			return fmt.Errorf("output_padding %v, output_shape %v for %d axes", outPad, outShape, d)
+		}
+		w.pads = slices.Clone(w.pads)
 		for i := range d {
-			full := w.strides[i]*(extents[i]-1) + extra[i] + w.span(i)
 			want := -1
 			switch {
 			case outShape != nil:
@@ -267,51 +272,61 @@ func convolveTransposed(n *node) kernel {
 				want = extents[i] * w.strides[i]
 			}
 			if want >= 0 {
-				total := full - want
-				less, more := total/2, total-total/2
-				if total < 0 { // zeros behind
-					less, more = 0, total
-				}
-				pads[i], pads[d+i] = less, more
-				if auto != "SAME_UPPER" && total >= 0 {
-					pads[i], pads[d+i] = more, less
-				}
-				if auto == "SAME_UPPER" {
-					pads[i], pads[d+i] = less, more
-				}
+				full := w.strides[i]*(extents[i]-1) + extra[i] + w.span(i)
+				w.pads[i], w.pads[d+i] = sides(full-want, auto == "SAME_UPPER")
 			}
 		}
-		if y, ok := w.transposed(c, pads, extra, groups); ok {
+		if y, ok := w.transposed(c, extra, groups); ok {
 			return c.put(0, y)
 		}
-		// [in, out/groups, k...] as the weight of a convolution: [out, in/groups, k...], turned around
-		s := weight.Shape()
-		turn := make([]int, d)
-		for i := range turn {
-			turn[i] = 2 + i
-		}
-		k := weight.Flip(turn...).Reshape(append([]int{groups, s[0] / groups, s[1]}, s[2:]...)...).Transpose(1, 2).
-			Reshape(append([]int{groups * s[1], s[0] / groups}, s[2:]...)...)
-		for i := range d { // zeros between elements
-			x = spread(x, 2+i, w.strides[i])
-		}
-		var around []int
-		for i := d - 1; i >= 0; i-- {
-			around = append(around, w.span(i)-1-pads[i], w.span(i)-1-pads[d+i]+extra[i])
-		}
-		opts := []tensor.Option{tensor.Dilation(w.dilations...), tensor.Groups(groups)}
-		if c.has(2) {
-			opts = append(opts, tensor.Bias(c.t(2)))
-		}
-		f := [](func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor){tensor.Conv1d, tensor.Conv2d, tensor.Conv3d}[d-1]
-		return c.put(0, f(x.Pad(around), k, opts...))
+		return c.put(0, w.turned(c, extra, groups))
 	}
+}
+
+// sides returns what of a padding stands before and behind: the odd element behind if upper, and what
+// is less than nothing, which stands for zeros, always.
+func sides(total int, upper bool) (before, behind int) {
+	less, more := total/2, total-total/2
+	switch {
+	case total < 0:
+		return 0, total
+	case upper:
+		return less, more
+	}
+	return more, less
+}
+
+// turned is a transposed convolution by the convolution with the weight turned around, over an
+// image with zeros between its elements.
+func (w window) turned(c *call, extra []int, groups int) tensor.Tensor {
+	x, weight := c.t(0), c.t(1)
+	d, s := len(w.kernel), weight.Shape()
+	turn := make([]int, d)
+	for i := range turn {
+		turn[i] = 2 + i
+	}
+	// [in, out/groups, k...] becomes [out, in/groups, k...]
+	k := weight.Flip(turn...).Reshape(append([]int{groups, s[0] / groups, s[1]}, s[2:]...)...).Transpose(1, 2).
+		Reshape(append([]int{groups * s[1], s[0] / groups}, s[2:]...)...)
+	for i := range d {
+		x = spread(x, 2+i, w.strides[i])
+	}
+	var around []int
+	for i := d - 1; i >= 0; i-- {
+		around = append(around, w.span(i)-1-w.pads[i], w.span(i)-1-w.pads[d+i]+extra[i])
+	}
+	opts := []tensor.Option{tensor.Dilation(w.dilations...), tensor.Groups(groups)}
+	if c.has(2) {
+		opts = append(opts, tensor.Bias(c.t(2)))
+	}
+	f := [](func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor){tensor.Conv1d, tensor.Conv2d, tensor.Conv3d}[d-1]
+	return f(x.Pad(around), k, opts...)
 }
 
 // transposed is a transposed convolution by the operator for it, where there is one: not of
 // three axes, nor with as much padding behind as no stride leaves room for.
-func (w window) transposed(c *call, pads, extra []int, groups int) (y tensor.Tensor, ok bool) {
-	d := len(w.kernel)
+func (w window) transposed(c *call, extra []int, groups int) (y tensor.Tensor, ok bool) {
+	d, pads := len(w.kernel), w.pads
 	f := map[int]func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor{1: tensor.ConvTranspose1d, 2: tensor.ConvTranspose2d}[d]
 	more, less := make([]int, d), make([]int, d) // elements behind what the padding in front leaves
 	for i := range d {
