@@ -37,3 +37,12 @@ func tilesOf(simd.Level, int, int) (tiles, pairs []tileFunc) { return nil, nil }
 
 // Ask asks for rows of so many bytes that will be read, where that is known to help.
 func Ask(level simd.Level, src unsafe.Pointer, step, rows, bytes int) {}
+
+const hasWinograd = false
+
+func spread(level simd.Level, dst unsafe.Pointer, plane, to int, src unsafe.Pointer, pitch, odd, rows, n int) {
+}
+
+func gather(level simd.Level, dst unsafe.Pointer, pitch int, src unsafe.Pointer, plane, from, lines, pairs, low, high int) int {
+	return 0
+}

@@ -3,6 +3,7 @@ package opaque
 import (
 	"bytes"
 	"math"
+	"slices"
 	"sync"
 	"testing"
 	"unsafe"
@@ -18,7 +19,7 @@ import (
 // anything that follows, on every way through the kernels, and may write over it.
 func TestConvolutionThen(t *testing.T) {
 	for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.BFloat16} {
-		for n, c := range planeCases {
+		for n, c := range slices.Concat(planeCases, winogradCases) {
 			rng, k := newRand(), c.general()
 			if products := ir.NumElements(k.result()) * ir.NumElements(k.weight[1:]); testing.Short() && ((n+int(dtype))%4 != 0 || products > 30_000_000) {
 				continue

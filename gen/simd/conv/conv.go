@@ -24,7 +24,7 @@ func Files(by string) ([]asm.File, error) {
 	for _, part := range []struct {
 		name  string
 		write func(*build.Context)
-	}{{"moves", moves}, {"sums", sums}, {"tiles", allTiles}, {"pools", pools}} {
+	}{{"moves", moves}, {"sums", sums}, {"tiles", allTiles}, {"winograd", winograd}, {"pools", pools}} {
 		unit := asm.Unit{Dir: "backend/cpu/conv", Pkg: "conv", Name: part.name, By: by}
 		two, err := unit.Build(part.write)
 		if err != nil {

@@ -158,7 +158,7 @@ type Tail struct {
 	mask reg.Register
 }
 
-// Tail makes the mask of the first n elements; n is less than Lanes, and lost.
+// Tail makes the mask of the first n elements; n is at most Lanes, and lost.
 func (k *Kit) Tail(n reg.GPVirtual) Tail {
 	if k.AVX512 {
 		ones, mask := k.C.GP64(), k.C.K()
@@ -220,6 +220,20 @@ func (t Tail) Store(from reg.VecVirtual, to operand.Mem) {
 	default:
 		t.k.C.VMOVUPS(from, t.mask, to)
 	}
+}
+
+// Only returns the elements of a vector, and zeros in place of the others.
+func (t Tail) Only(v reg.VecVirtual) reg.VecVirtual {
+	to := t.k.Vec()
+	switch {
+	case !t.k.AVX512:
+		t.k.C.VANDPS(t.mask, v, to)
+	case t.k.Double:
+		t.k.C.VMOVUPD_Z(v, t.mask, to)
+	default:
+		t.k.C.VMOVUPS_Z(v, t.mask, to)
+	}
+	return to
 }
 
 // Map writes a loop over n elements behind each pointer, a vector at a time: body
