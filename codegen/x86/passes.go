@@ -126,7 +126,7 @@ func (c *passCode) word(k int) string { return fmt.Sprintf("%d(SP)", 8*(c.w.pass
 
 // foldBytes is what a fold has in the frame: the address of its accumulators less the index,
 // these, and its blocks' results.
-func (c *passCode) foldBytes() int { return 8 + accumulatorBytes + 64 + 8*mostBlocks }
+func (c *passCode) foldBytes() int { return 8 + accumulatorBytes + 2*lineBytes + 8*mostBlocks }
 
 func (c *passCode) foldAt(f, off int) int {
 	return 8*(c.w.passes.Arrays+passWords) + f*c.foldBytes() + off

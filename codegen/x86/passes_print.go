@@ -27,7 +27,7 @@ func (c *passCode) printStart(b *amd64.Block) {
 func (c *passCode) printNext(b *amd64.Block) {
 	if c.at == len(c.w.passes.List)-1 {
 		for _, x := range c.w.passes.Out {
-			b.Asm("\tMOVQ %s, R13\n\tMOVQ %d(R13), R12\n\tMOVQ %d(SP), R13\n\t%s R12, (R13)\n", c.word(blockWord), 8*x.At, 8*x.Array, wordStore(x.Size))
+			b.Asm("\tMOVQ %s, R13\n\t%s %d(R13), R12\n\tMOVQ %d(SP), R13\n\t%s R12, (R13)\n", c.word(blockWord), wordLoad(x.Size), 8*x.At, 8*x.Array, wordStore(x.Size))
 		}
 	}
 	b.Asm("\tMOVQ %s, R13\n", passSteps)
@@ -178,8 +178,14 @@ func (c *passCode) printFolds(b *amd64.Block) (frame int, err error) {
 			c.put(b, a)
 		}
 		b.Asm("\tADDQ $%d, CX\n\tCMPQ CX, AX\n\tJLE %s\n%s:\n", c.each, main, rest)
-		c.moveAll(b, false)
-		b.Asm("\tMOVQ %s, AX\n\tCMPQ CX, AX\n\tJEQ %s\n", c.word(endWord), tree)
+		b.Asm("\tMOVQ %s, AX\n", c.word(endWord))
+		if len(c.folders) == 1 { // the accumulators are where the tree wants them
+			b.Asm("\tCMPQ CX, AX\n\tJEQ %s\n", c.label("folded"))
+			c.moveAll(b, false)
+		} else {
+			c.moveAll(b, false)
+			b.Asm("\tCMPQ CX, AX\n\tJEQ %s\n", tree)
+		}
 		c.printChunk(b)
 	} else {
 		chunks := c.label("chunks")
@@ -221,12 +227,13 @@ func (c *passCode) identities(b *amd64.Block, inRegisters bool) {
 	for f, own := range c.folders {
 		if !inRegisters {
 			own.identityTo(b, 0)
+			c.accumulators(b, f)
 		}
 		for g := range c.groups {
 			if inRegisters {
 				own.identityTo(b, f*c.groups+g)
 			} else {
-				b.Asm("\tVMOVUPS %s, %d(SP)\n", regName(0, c.isa.vectorBytes()), c.foldAt(f, 8+g*c.lanes*c.size))
+				b.Asm("\tVMOVUPS %s, %d(R13)\n", regName(0, c.isa.vectorBytes()), g*c.lanes*c.size)
 			}
 		}
 	}
@@ -242,11 +249,18 @@ func (w *folder) identityTo(b *amd64.Block, r int) {
 	w.place.put(b, a.code)
 }
 
+// accumulators sets R13 to the place of a fold's accumulators in the frame, whole cache lines:
+// what is loaded soon after it was stored is slow across two.
+func (c *passCode) accumulators(b *amd64.Block, f int) {
+	b.Asm("\tLEAQ %d(SP), R13\n\tANDQ $-%d, R13\n", c.foldAt(f, 8+lineBytes-1), lineBytes)
+}
+
 // moveAll moves all accumulators between registers and the frame.
 func (c *passCode) moveAll(b *amd64.Block, load bool) {
 	for f := range c.folders {
+		c.accumulators(b, f)
 		for g := range c.groups {
-			from, to := regName(f*c.groups+g, c.lanes*c.size), fmt.Sprintf("%d(SP)", c.foldAt(f, 8+g*c.lanes*c.size))
+			from, to := regName(f*c.groups+g, c.lanes*c.size), fmt.Sprintf("%d(R13)", g*c.lanes*c.size)
 			if load {
 				from, to = to, from
 			}
@@ -260,7 +274,8 @@ func (c *passCode) moveAll(b *amd64.Block, load bool) {
 func (c *passCode) printChunk(b *amd64.Block) {
 	b.Asm("\tLEAQ (CX*%d), R12\n", c.size)
 	for f := range c.folders {
-		b.Asm("\tLEAQ %d(SP), R13\n\tSUBQ R12, R13\n\tMOVQ R13, %d(SP)\n", c.foldAt(f, 8), c.foldAt(f, 0))
+		c.accumulators(b, f)
+		b.Asm("\tSUBQ R12, R13\n\tMOVQ R13, %d(SP)\n", c.foldAt(f, 0))
 	}
 	b.Asm("\tLEAQ %d(CX), AX\n\tMOVQ %s, R12\n\tCMPQ R12, AX\n\tCMOVQLT R12, AX\n\tMOVQ AX, %s\n", c.each, c.word(endWord), c.word(limitWord))
 	if c.blocks == nil {
@@ -274,8 +289,12 @@ func (c *passCode) printChunk(b *amd64.Block) {
 // of the block that ends before CX.
 func (c *passCode) printTree(b *amd64.Block, f int) error {
 	own := c.folders[f]
+	c.accumulators(b, f)
 	for g := range c.groups {
-		b.Asm("\t%s %d(SP), %s\n", move(own.each), c.foldAt(f, 8+g*own.each), regName(g, own.each))
+		b.Asm("\t%s %d(R13), %s\n", move(own.each), g*own.each, regName(g, own.each))
+	}
+	if c.blocks != nil && len(c.folders) == 1 {
+		b.Asm("%s:\n", c.label("folded"))
 	}
 	combine := func(x, y, busy int) error {
 		own.b = amd64.Block{}
@@ -306,13 +325,13 @@ func (c *passCode) printTree(b *amd64.Block, f int) error {
 	if err := combine(0, 1, 2); err != nil {
 		return err
 	}
-	b.Asm("\tLEAQ -1(CX), R12\n\tSHRQ $10, R12\n\t%s X0, %d(SP)(R12*%d)\n", move(c.size), c.foldAt(f, 8+accumulatorBytes+64), c.size)
+	b.Asm("\tLEAQ -1(CX), R12\n\tSHRQ $10, R12\n\t%s X0, %d(SP)(R12*%d)\n", move(c.size), c.foldAt(f, 8+accumulatorBytes+2*lineBytes), c.size)
 	return nil
 }
 
 // printMerge writes the pairwise merges of a row's blocks. The result is in the first register.
 func (c *passCode) printMerge(b *amd64.Block, f int) error {
-	own, at := c.folders[f], c.foldAt(f, 8+accumulatorBytes+64)
+	own, at := c.folders[f], c.foldAt(f, 8+accumulatorBytes+2*lineBytes)
 	label := func(name string) string { return fmt.Sprintf("%s%d_%d", name, c.at, f) }
 	load := func(off int, index string, r int) {
 		b.Asm("\t%s %d(SP)(%s*%d), X%d\n", move(c.size), at+off, index, c.size, r)

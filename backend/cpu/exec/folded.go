@@ -9,9 +9,13 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// shortestRun is how many elements a source computes at a time at least, for the calls not
-// to count.
-const shortestRun = 32
+// A source computes leastRun elements at a time at least, for what a call costs not to be more
+// than writing them to memory and reading them again. Rows of leastColumns or more that follow
+// one another are computed together.
+const (
+	leastRun     = 256
+	leastColumns = 32
+)
 
 // A source computes the elements of a reduction's operand, a piece at a time, where they are
 // folded next. Every element is asked for once.
@@ -48,10 +52,15 @@ func FoldsComputed(c *ir.Call) bool {
 		return false
 	}
 	if a := rowAxis(&kept, &folded); a >= 0 {
-		return kept.steps[a] == 1 && kept.shape[a] >= shortestRun
+		n := kept.shape[a]
+		together := len(folded.shape) == 1 && folded.steps[0] == n && n >= leastColumns
+		return kept.steps[a] == 1 && (n >= leastRun || together)
 	}
 	last := len(folded.shape) - 1
-	return last >= 0 && folded.steps[last] == 1 && folded.shape[last] >= shortestRun
+	if len(folded.shape) == 1 && folded.steps[0] == 1 { // and so do the elements of neighbouring results
+		return folded.shape[0] >= leastColumns
+	}
+	return last >= 0 && folded.steps[last] == 1 && folded.shape[last] >= leastRun
 }
 
 // RunComputed computes c, a reduction of one of the results of an element-wise call over as

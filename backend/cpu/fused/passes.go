@@ -24,16 +24,25 @@ const (
 	passRows  = 4
 )
 
+// The code of rows takes rows of leastRow elements or more, and of leastFolded where nothing
+// but folds goes over them: what is done once a row and a fold is as much as the work on so
+// many elements, and loops of a fold alone do it for several rows at once.
+const (
+	leastRow    = 64
+	leastFolded = 256
+)
+
 // compiled is the machine code of rows, made for the operands that have one element a row
 // when these are first seen.
 type compiled struct {
-	rows *fusion.Rows
-	code sync.Map // by the operands with one element a row, by bit: a func() *made.Passes
+	rows  *fusion.Rows
+	least int      // elements of a row; shorter ones are quicker as calls over many
+	code  sync.Map // by the operands with one element a row, by bit: a func() *made.Passes
 }
 
 // of returns the code for a call, or nil.
 func (m *compiled) of(c *ir.Call) *made.Passes {
-	if c.Space[1] > x86.LongestRow {
+	if c.Space[1] > x86.LongestRow || c.Space[1] < m.least {
 		return nil
 	}
 	single := uint64(0)
@@ -50,6 +59,12 @@ func (m *compiled) of(c *ir.Call) *made.Passes {
 
 // prepare makes the code for operands that are as long as rows unless they cannot be.
 func (m *compiled) prepare() {
+	m.least = leastFolded
+	for i := range m.rows.Stages {
+		if s := &m.rows.Stages[i]; s.Region != nil && !s.Single {
+			m.least = leastRow
+		}
+	}
 	single := uint64(0)
 	for i := range m.rows.Op.In {
 		if m.rows.Single[i] {

@@ -1,6 +1,7 @@
 package made_test
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"testing"
@@ -208,6 +209,21 @@ func BenchmarkPasses(b *testing.B) {
 			copy(to, from)
 		}
 	})
+}
+
+// BenchmarkShortRows measures a row among many of few elements, in the first cache.
+func BenchmarkShortRows(b *testing.B) {
+	for _, length := range []int{16, 32, 48, 64, 128, 256, 1024} {
+		for name, r := range map[string]*codeloops.Rows{"norm": norm(b), "softmax": softmaxRows(b)} {
+			b.Run(fmt.Sprintf("%s/%d", name, length), func(b *testing.B) {
+				p := newPassRows(b, r, 16, length)
+				for b.Loop() {
+					p.run(false)
+				}
+				b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/16, "ns/row")
+			})
+		}
+	}
 }
 
 // BenchmarkCompilePasses measures how long it takes to make the code of rows.
