@@ -104,28 +104,10 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 		return fmt.Errorf("flag -torch is %q; auto and off are accepted", s.torch)
 	}
 	b := newBench(dev, s.quick)
-	if s.torch == "auto" {
-		t, err := startTorch(ctx, dev)
-		if err != nil {
-			fmt.Fprintf(w, "without PyTorch: %v\n", err)
-		} else {
-			b.torch = t
-			defer t.close()
-		}
-	}
-	if dev.Kind == device.KindCPU && !s.quick {
-		n, err := startNative(ctx)
-		if err != nil {
-			fmt.Fprintf(w, "without the native side: %v\n", err)
-		} else {
-			b.native, b.limits = n.loops, n.limits
-			defer func() { err = errors.Join(err, n.close()) }()
-		}
-	}
-	if dev.Kind == device.KindCPU {
-		if b.processors, err = findProcessors(b.children()...); err != nil {
-			return err
-		}
+	end, err := b.startSides(ctx, w, s)
+	defer func() { err = errors.Join(err, end()) }()
+	if err != nil {
+		return err
 	}
 	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}
 	rows := choice(b.workload.rows(s.compiled), match)
@@ -159,6 +141,36 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 		return err
 	}
 	return errors.Join(os.WriteFile(s.json, append(text, '\n'), 0o644), ctx.Err())
+}
+
+// startSides starts what the rows are measured beside, and says what is not there. The function that
+// it returns ends it, also after an error.
+func (b *bench) startSides(ctx context.Context, w io.Writer, s settings) (end func() error, err error) {
+	end = func() error { return nil }
+	if s.torch == "auto" {
+		t, err := startTorch(ctx, b.ours.dev)
+		if err != nil {
+			fmt.Fprintf(w, "without PyTorch: %v\n", err)
+		} else {
+			b.torch = t
+			end = func() error { t.close(); return nil }
+		}
+	}
+	if b.ours.dev.Kind != device.KindCPU {
+		return end, nil
+	}
+	if !s.quick {
+		n, err := startNative(ctx)
+		if err != nil {
+			fmt.Fprintf(w, "without the native side: %v\n", err)
+		} else {
+			b.native, b.limits = n.loops, n.limits
+			before := end
+			end = func() error { return errors.Join(n.close(), before()) }
+		}
+	}
+	b.processors, err = findProcessors(b.children()...)
+	return end, err
 }
 
 // choice returns the rows that match, and before them those they refer to.

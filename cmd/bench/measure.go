@@ -69,12 +69,13 @@ type figures [numSides]figure
 
 // measure measures a row on both sides, in turns.
 func (b *bench) measure(ctx context.Context, r row) outcome {
+	failed := func(err error) outcome { return newOutcome(&r, figures{{err: err}, none, none, none}, 0) }
 	if r.threads > 0 {
 		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(r.threads))
 	}
 	if b.processors != nil {
 		if err := b.processors.take(r.threads); err != nil {
-			return newOutcome(&r, figures{{err: err}, none, none, none}, 0)
+			return failed(err)
 		}
 	}
 	if r.fact != nil {
@@ -83,11 +84,20 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 		return newOutcome(&r, figures{f, none, none, none}, 0)
 	}
 	if err := setFlags(r.tf32); err != nil {
-		return newOutcome(&r, figures{{err: err}, none, none, none}, 0)
+		return failed(err)
 	}
 	runtime.GC()
-	var sides [numSides]side
-	figures := figures{none, none, none, none}
+	bound := 0.0
+	sides := b.sidesOf(&r)
+	figures := b.turns(ctx, &r, sides)
+	if sides[3] != nil {
+		bound = b.limits.work
+	}
+	return newOutcome(&r, figures, bound)
+}
+
+// sidesOf returns who computes a row, nil for each who does not.
+func (b *bench) sidesOf(r *row) (sides [numSides]side) {
 	if r.ours != nil {
 		sides[0] = b.ours
 	}
@@ -100,14 +110,20 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 	if r.bound != "" && b.limits != nil {
 		sides[3] = b.limits
 	}
+	return sides
+}
+
+// turns has the sides compute a row in turns.
+func (b *bench) turns(ctx context.Context, r *row, sides [numSides]side) figures {
+	figures := figures{none, none, none, none}
 	var calls [numSides]int
 	for i, s := range sides {
 		if s != nil {
-			calls[i], figures[i].err = b.ready(s, &r)
+			calls[i], figures[i].err = b.ready(s, r)
 		}
 	}
 	var rounds [numSides][]float64
-	for k := range b.workload.roundsOf(&r) {
+	for k := range b.workload.roundsOf(r) {
 		for j := range sides {
 			i := (j + k) % numSides // who goes first changes
 			if figures[i].err != nil || ctx.Err() != nil {
@@ -129,11 +145,7 @@ func (b *bench) measure(ctx context.Context, r row) outcome {
 			figures[i] = figure{median: median(rounds[i]), least: slices.Min(rounds[i]), most: slices.Max(rounds[i])}
 		}
 	}
-	bound := 0.0
-	if sides[3] != nil {
-		bound = b.limits.work
-	}
-	return newOutcome(&r, figures, bound)
+	return figures
 }
 
 // turn measures a batch of calls on a side. With several threads all sides rest first,

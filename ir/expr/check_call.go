@@ -13,22 +13,7 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 	}
 	switch f.rule {
 	case choose:
-		cond := c.convert(args[0], BoolKind)
-		if cond == nil {
-			return nil, errorAt(n, "where: the condition is %s, not bool", c.describe(args[0].Kind))
-		}
-		k, err := c.join(n, args[1:])
-		if err != nil {
-			return nil, err
-		}
-		if allConst(args[1:]) && k == IntKind { // a choice between literals is a number of the compute dtype
-			a, b := c.convert(args[1], c.tKind()), c.convert(args[2], c.tKind())
-			if a != nil && b != nil {
-				args[1], args[2], k = a, b, c.tKind()
-			}
-		}
-		args[0] = cond
-		return result(k), nil
+		return c.choose(n, args, result)
 	case toInt:
 		if c.classOf(args[0].Kind)&f.class == 0 {
 			return nil, errorAt(n, "int is not defined for %s", c.describe(args[0].Kind))
@@ -49,18 +34,7 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		}
 		return result(c.tKind()), nil
 	case drawT, drawInt:
-		for i, a := range args {
-			if args[i] = c.convert(a, IntKind); args[i] == nil {
-				return nil, errorAt(n, "%s: seed and offset are integers, not %s", n.Name, c.describe(a.Kind))
-			}
-		}
-		if f.rule == drawInt {
-			return result(IntKind), nil
-		}
-		if c.classOf(TKind)&f.class == 0 {
-			return nil, errorAt(n, "%s is not defined for %s", n.Name, c.g.T)
-		}
-		return result(TKind), nil
+		return c.draw(n, f, args, result)
 	case pair:
 		if !c.g.T.IsComplex() {
 			return nil, errorAt(n, "complex is not defined for %s", c.g.T)
@@ -72,20 +46,59 @@ func (c *checker) call(n *Node, args []*Value) (*Value, error) {
 		}
 		return result(TKind), nil
 	case shifted:
-		if v := c.convert(args[0], c.tKind()); v != nil && args[0].Op == OpConst {
-			args[0] = v
-		}
-		count := c.convert(args[1], args[0].Kind)
-		if count == nil {
-			count = args[1]
-		}
-		args[1] = count
-		if c.classOf(args[0].Kind)&f.class == 0 || c.classOf(args[1].Kind) != onInt {
-			return nil, errorAt(n, "%s is defined for integers, not %s and %s", spelling(n.Name), c.describe(args[0].Kind), c.describe(args[1].Kind))
-		}
-		return result(args[0].Kind), nil
+		return c.shift(n, f, args, result)
 	}
 	return c.arithmetic(n, f, args, result)
+}
+
+// choose types where(condition, a, b). A choice between literals is a number of the compute dtype.
+func (c *checker) choose(n *Node, args []*Value, result func(Kind) *Value) (*Value, error) {
+	cond := c.convert(args[0], BoolKind)
+	if cond == nil {
+		return nil, errorAt(n, "where: the condition is %s, not bool", c.describe(args[0].Kind))
+	}
+	k, err := c.join(n, args[1:])
+	if err != nil {
+		return nil, err
+	}
+	if allConst(args[1:]) && k == IntKind {
+		a, b := c.convert(args[1], c.tKind()), c.convert(args[2], c.tKind())
+		if a != nil && b != nil {
+			args[1], args[2], k = a, b, c.tKind()
+		}
+	}
+	args[0] = cond
+	return result(k), nil
+}
+
+// draw types a random number of a seed and an offset.
+func (c *checker) draw(n *Node, f *function, args []*Value, result func(Kind) *Value) (*Value, error) {
+	for i, a := range args {
+		if args[i] = c.convert(a, IntKind); args[i] == nil {
+			return nil, errorAt(n, "%s: seed and offset are integers, not %s", n.Name, c.describe(a.Kind))
+		}
+	}
+	if f.rule == drawInt {
+		return result(IntKind), nil
+	}
+	if c.classOf(TKind)&f.class == 0 {
+		return nil, errorAt(n, "%s is not defined for %s", n.Name, c.g.T)
+	}
+	return result(TKind), nil
+}
+
+// shift types a shift, whose count is any integer.
+func (c *checker) shift(n *Node, f *function, args []*Value, result func(Kind) *Value) (*Value, error) {
+	if v := c.convert(args[0], c.tKind()); v != nil && args[0].Op == OpConst {
+		args[0] = v
+	}
+	if count := c.convert(args[1], args[0].Kind); count != nil {
+		args[1] = count
+	}
+	if c.classOf(args[0].Kind)&f.class == 0 || c.classOf(args[1].Kind) != onInt {
+		return nil, errorAt(n, "%s is defined for integers, not %s and %s", spelling(n.Name), c.describe(args[0].Kind), c.describe(args[1].Kind))
+	}
+	return result(args[0].Kind), nil
 }
 
 // arithmetic types the functions whose arguments are joined.
