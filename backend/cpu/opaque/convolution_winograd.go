@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
+	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -71,12 +72,19 @@ func convolveWinograd(v *convolution, x ir.View, weight unsafe.Pointer, out unsa
 	w := winograd{v: v, level: simd.Active(), x: x, weight: weight, out: out, tall: (v.out[0] + 1) / 2, wide: (v.out[1] + 1) / 2}
 	key := winogradPacking{weight, v.outs, v.channels}
 	bytes := conv.WinogradPlanes * v.outs * v.channels * 4
-	if kept, ok := v.keptOf(weight).Form(key, func() any { return w.prepare(scratch.Aligned(bytes)) }).(unsafe.Pointer); ok {
-		w.kernels = kept
+	prepare := func() any {
+		b := offheap.New(bytes)
+		w.prepare(b.Ptr())
+		return b
+	}
+	if kept, ok := v.keptOf(weight).Form(key, prepare).(*offheap.Block); ok {
+		w.kernels = kept.Ptr()
+		defer runtime.KeepAlive(kept)
 	} else {
 		block := scratch.Get(bytes)
 		defer block.Put()
-		w.kernels = w.prepare(block.Ptr())
+		w.kernels = block.Ptr()
+		w.prepare(w.kernels)
 	}
 	w.cut()
 	pool.For(w.groups*w.blocks*w.down, 1, w.run)
@@ -88,12 +96,11 @@ type winogradPacking struct {
 	outs, channels int
 }
 
-// prepare sets the planes at dst to those of the weight, and returns it.
-func (w *winograd) prepare(dst unsafe.Pointer) unsafe.Pointer {
+// prepare sets the planes at dst to those of the weight.
+func (w *winograd) prepare(dst unsafe.Pointer) {
 	n := w.v.outs * w.v.channels
 	kernels, planes := unsafe.Slice((*float32)(w.weight), 9*n), unsafe.Slice((*float32)(dst), conv.WinogradPlanes*n)
 	pool.For(n, moveWork/64, func(lo, hi int) { conv.WinogradKernels(planes[lo:], n, kernels[9*lo:9*hi]) })
-	return dst
 }
 
 // cut chooses the blocks and pieces that take the least time.
