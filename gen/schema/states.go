@@ -189,70 +189,77 @@ func (v Variant) Part() string { return v.name }
 // they take in an element, are merged, and become the results.
 func (op *Op) Parts() []*Op {
 	var parts []*Op
-	for _, p := range []struct {
-		name            string
-		states          []string // parts whose states are operands
-		first, operands bool
-		of              func(expr.FoldGraph) *expr.Graph
-		list            func(*expr.Fold) []*expr.Expr
-	}{
-		{"start", nil, false, false, func(g expr.FoldGraph) *expr.Graph { return g.Init }, func(f *expr.Fold) []*expr.Expr { return f.Init }},
-		{"first", nil, false, true, func(g expr.FoldGraph) *expr.Graph { return g.First }, func(f *expr.Fold) []*expr.Expr { return f.First }},
-		{"step", []string{"a"}, true, true, func(g expr.FoldGraph) *expr.Graph { return g.Step }, func(f *expr.Fold) []*expr.Expr { return f.Combine }},
-		{"merge", []string{"a", "b"}, false, false, func(g expr.FoldGraph) *expr.Graph { return g.Combine }, func(f *expr.Fold) []*expr.Expr { return f.Combine }},
-		{"finish", []string{"a"}, true, false, func(g expr.FoldGraph) *expr.Graph { return g.Finish }, func(f *expr.Fold) []*expr.Expr { return f.Finish }},
-	} {
-		part := &Op{
-			Name: op.Name + "_" + p.name, GoName: op.GoName + GoName(p.name), Group: op.Group, Pos: op.Pos,
-			Promote: op.Promote, Fixed: op.Fixed, Tags: op.Tags, Kind: ir.Elementwise, Switch: op.Switch, NoGrad: true,
+	for _, p := range foldParts {
+		if p.name != "first" || len(op.Variants[0].Fold.First) > 0 {
+			parts = append(parts, op.part(p))
 		}
-		part.Doc = "does a part of " + op.Name + "."
-		part.DTypes = 0
-		for _, t := range computeDTypes(op) {
-			part.DTypes |= ir.SetOf(t)
-		}
-		fold := op.Variants[0].Fold
-		if p.name == "first" && len(fold.First) == 0 {
-			continue
-		}
-		states := fold.States
-		for _, of := range p.states {
-			for _, s := range states {
-				part.Params = append(part.Params, &Param{Name: s.Of(of), Type: Tensor, Fixed: s.DType, Operand: len(part.Params), Attr: -1})
-			}
-		}
-		for _, name := range fold.Names {
-			if p.first {
-				part.Params = append(part.Params, &Param{Name: name, Type: Tensor, Operand: len(part.Params), Attr: -1})
-			}
-		}
-		before := len(part.Params)
-		for _, q := range op.Params {
-			if q.Operand < 0 || p.operands {
-				q := *q
-				if q.Operand >= 0 {
-					q.Operand += before
-				}
-				part.Params = append(part.Params, &q)
-			}
-		}
-		switch p.name {
-		case "finish":
-			part.Results = op.Results
-			part.Params = append(part.Params, &Param{Name: "count", Type: Int, Operand: -1, Attr: len(op.Attrs())})
-		case "first":
-			for _, name := range fold.Names {
-				part.Results = append(part.Results, Result{Name: name})
-			}
-		default:
-			for _, s := range states {
-				part.Results = append(part.Results, Result{Name: s.Of("a"), DType: s.DType})
-			}
-		}
-		for _, v := range op.Variants {
-			part.Variants = append(part.Variants, Variant{Name: v.Name, Exprs: p.list(v.Fold), Fold: v.Fold, part: p.of, name: p.name})
-		}
-		parts = append(parts, part)
 	}
 	return parts
+}
+
+// A foldPart is one of the expressions of a fold as an operator of its own.
+type foldPart struct {
+	name            string
+	states          []string // parts whose states are operands
+	first, operands bool     // the fold's elements and the operator's other operands are operands
+	of              func(expr.FoldGraph) *expr.Graph
+	list            func(*expr.Fold) []*expr.Expr
+}
+
+var foldParts = []foldPart{
+	{"start", nil, false, false, func(g expr.FoldGraph) *expr.Graph { return g.Init }, func(f *expr.Fold) []*expr.Expr { return f.Init }},
+	{"first", nil, false, true, func(g expr.FoldGraph) *expr.Graph { return g.First }, func(f *expr.Fold) []*expr.Expr { return f.First }},
+	{"step", []string{"a"}, true, true, func(g expr.FoldGraph) *expr.Graph { return g.Step }, func(f *expr.Fold) []*expr.Expr { return f.Combine }},
+	{"merge", []string{"a", "b"}, false, false, func(g expr.FoldGraph) *expr.Graph { return g.Combine }, func(f *expr.Fold) []*expr.Expr { return f.Combine }},
+	{"finish", []string{"a"}, true, false, func(g expr.FoldGraph) *expr.Graph { return g.Finish }, func(f *expr.Fold) []*expr.Expr { return f.Finish }},
+}
+
+// part returns the operator of a part.
+func (op *Op) part(p foldPart) *Op {
+	part := &Op{
+		Name: op.Name + "_" + p.name, GoName: op.GoName + GoName(p.name), Group: op.Group, Pos: op.Pos,
+		Promote: op.Promote, Fixed: op.Fixed, Tags: op.Tags, Kind: ir.Elementwise, Switch: op.Switch, NoGrad: true,
+	}
+	part.Doc = "does a part of " + op.Name + "."
+	for _, t := range computeDTypes(op) {
+		part.DTypes |= ir.SetOf(t)
+	}
+	fold := op.Variants[0].Fold
+	for _, of := range p.states {
+		for _, s := range fold.States {
+			part.Params = append(part.Params, &Param{Name: s.Of(of), Type: Tensor, Fixed: s.DType, Operand: len(part.Params), Attr: -1})
+		}
+	}
+	if p.first {
+		for _, name := range fold.Names {
+			part.Params = append(part.Params, &Param{Name: name, Type: Tensor, Operand: len(part.Params), Attr: -1})
+		}
+	}
+	before := len(part.Params)
+	for _, q := range op.Params {
+		if q.Operand < 0 || p.operands {
+			q := *q
+			if q.Operand >= 0 {
+				q.Operand += before
+			}
+			part.Params = append(part.Params, &q)
+		}
+	}
+	switch p.name {
+	case "finish":
+		part.Results = op.Results
+		part.Params = append(part.Params, &Param{Name: "count", Type: Int, Operand: -1, Attr: len(op.Attrs())})
+	case "first":
+		for _, name := range fold.Names {
+			part.Results = append(part.Results, Result{Name: name})
+		}
+	default:
+		for _, s := range fold.States {
+			part.Results = append(part.Results, Result{Name: s.Of("a"), DType: s.DType})
+		}
+	}
+	for _, v := range op.Variants {
+		part.Variants = append(part.Variants, Variant{Name: v.Name, Exprs: p.list(v.Fold), Fold: v.Fold, part: p.of, name: p.name})
+	}
+	return part
 }
