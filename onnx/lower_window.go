@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
+	"github.com/sinter-go/sinter/runtime/core"
 )
 
 // windows are convolutions and poolings.
@@ -223,11 +224,20 @@ func convolve(n *node) kernel {
 		if err := c.shaped(2, weight.Size(0)); err != nil {
 			return err
 		}
-		if c.has(2) {
-			opts = append(opts, tensor.Bias(c.t(2)))
-		}
 		f := [](func(x, w tensor.Tensor, opts ...tensor.Option) tensor.Tensor){tensor.Conv1d, tensor.Conv2d, tensor.Conv3d}[d-1]
-		return c.put(0, f(x, weight, opts...))
+		if !c.has(2) {
+			return c.put(0, f(x, weight, opts...))
+		}
+		bias := c.t(2)
+		if core.Recording() || x.DType() != tensor.Float32 || c.dev != tensorCPU {
+			return c.put(0, f(x, weight, append(opts, tensor.Bias(bias))...))
+		}
+		// A program adds the bias while it computes blocks of the result, with the same sums.
+		y := f(x, weight, opts...)
+		if err := y.AddInPlace(bias.Reshape(append([]int{-1}, slices.Repeat([]int{1}, d)...)...)); err != nil {
+			return err
+		}
+		return c.put(0, y)
 	}
 }
 

@@ -17,7 +17,7 @@ type convolution struct {
 	operand      int           // the place of what is convolved
 	result       int           // the place
 	weight       tensor.Tensor // [out, in/groups, kernel...]
-	weights      []float64     // its elements, once each was called
+	scale        []float64     // of each channel of the operand; nil: 1
 	factor, bias []float64     // of each channel of the result
 	changed      bool
 }
@@ -104,36 +104,24 @@ func (c *convolution) from(name string) (i, operand int, list []float64) {
 	return -1, 0, nil
 }
 
-// each calls f with the weights of each channel of the result for each channel of the operand
-// that they are multiplied with; it reports false where the weights cannot be read.
-func (c *convolution) each(f func(w []float64, result, operand int)) bool {
-	if c.weights == nil {
-		var err error
-		if c.weights, err = tensor.Data[float64](c.weight.ToType(tensor.Float64)); err != nil {
-			return false
-		}
-	}
-	outs, ins := c.weight.Size(0), c.weight.Size(1)
-	places := len(c.weights) / (outs * ins)
+// sides returns how many channels of the result there are, how many of the operand each is made
+// of, and the first of these.
+func (c *convolution) sides() (outs, ins int, first func(result int) int) {
+	outs, ins = c.weight.Size(0), c.weight.Size(1)
 	own := max(1, outs/c.g.steps[c.at].node.int("group")) // channels of the result in a group
-	for result := range outs {
-		for k := range ins {
-			f(c.weights[(result*ins+k)*places:][:places], result, result/own*ins+k)
-		}
-	}
-	return true
+	return outs, ins, func(result int) int { return result / own * ins }
 }
 
 // fromScaled takes a Mul by numbers before the convolution.
 func (c *convolution) fromScaled() bool {
 	i, operand, list := c.from("Mul")
-	if i < 0 || !c.each(func(w []float64, _, channel int) {
-		for k := range w {
-			w[k] *= list[channel]
-		}
-	}) {
+	if i < 0 {
 		return false
 	}
+	for k, v := range c.scale {
+		list[k] *= v
+	}
+	c.scale = list
 	c.gone[i], c.operand = true, operand
 	return true
 }
@@ -147,12 +135,21 @@ func (c *convolution) fromShifted() bool {
 		return false
 	}
 	i, operand, list := c.from("Add")
-	if i < 0 || !c.each(func(w []float64, result, channel int) {
-		for _, v := range w {
-			c.bias[result] += v * list[channel]
-		}
-	}) {
+	if i < 0 {
 		return false
+	}
+	weights, err := tensor.Data[float64](c.weight.ToType(tensor.Float64))
+	if err != nil {
+		return false
+	}
+	outs, ins, first := c.sides()
+	places := len(weights) / (outs * ins)
+	for i, v := range weights {
+		result, channel := i/(ins*places), first(i/(ins*places))+i/places%ins
+		if c.scale != nil {
+			v *= c.scale[channel]
+		}
+		c.bias[result] += v * list[channel]
 	}
 	c.gone[i], c.operand = true, operand
 	return true
@@ -223,15 +220,13 @@ func (c *convolution) shifted() bool {
 // replace gives the step its new weight and bias.
 func (c *convolution) replace() bool {
 	s := &c.g.steps[c.at]
-	shape := slices.Repeat([]int{1}, c.weight.Rank())
-	shape[0] = len(c.factor)
-	wide := c.weight.ToType(tensor.Float64)
-	if c.weights != nil {
-		wide = tensor.From(c.weights, c.weight.Shape()...)
+	times := weightTimes[float32]
+	if c.weight.DType() == tensor.Float64 {
+		times = weightTimes[float64]
 	}
-	weight := wide.Mul(tensor.From(c.factor, shape...)).ToType(c.weight.DType())
+	weight, err := times(c)
 	bias := tensor.From(c.bias).ToType(c.weight.DType())
-	if weight.Err() != nil || bias.Err() != nil {
+	if err != nil || weight.Err() != nil || bias.Err() != nil {
 		return false
 	}
 	tensor.Keep(weight, bias)
@@ -239,6 +234,31 @@ func (c *convolution) replace() bool {
 	s.in = []int{c.operand, c.g.constant(constantValue(weight, e)), c.g.constant(constantValue(bias, e))}
 	s.out = []int{c.result}
 	return true
+}
+
+// weightTimes returns the weight times what its channels are multiplied with, in float64, rounded
+// once.
+func weightTimes[T float32 | float64](c *convolution) (tensor.Tensor, error) {
+	weights, err := tensor.Data[T](c.weight)
+	if err != nil {
+		return tensor.Tensor{}, err
+	}
+	outs, ins, first := c.sides()
+	places := len(weights) / (outs * ins)
+	for result := range outs {
+		for k := range ins {
+			of := weights[(result*ins+k)*places:][:places]
+			by := c.factor[result]
+			for i, w := range of {
+				v := float64(w)
+				if c.scale != nil {
+					v *= c.scale[first(result)+k]
+				}
+				of[i] = T(v * by)
+			}
+		}
+	}
+	return tensor.From(weights, c.weight.Shape()...), nil
 }
 
 // activated has the step write an activation that follows over its result.
