@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"fmt"
 	"go/token"
 	"maps"
 	"slices"
@@ -92,6 +93,21 @@ func reservedParam(name string) string {
 		return "is the name of a gradient; choose another name"
 	case name == "out":
 		return "is the name of the result; choose another name"
+	}
+	return ""
+}
+
+// clash tells why two names of one entry that differ may be one in emitted code, or "". Emitted
+// code adds a word to a name that it needs itself.
+func clash(name, other string) string {
+	a, b := strings.ReplaceAll(name, "_", ""), strings.ReplaceAll(other, "_", "")
+	if a == b {
+		return fmt.Sprintf("differs from %q by underscores alone, which Go names lack; choose another name", other)
+	}
+	for _, added := range []string{"value", "arg"} {
+		if a == b+added || b == a+added {
+			return fmt.Sprintf("differs from %q by %q alone, a word that emitted code adds to names; choose another name", other, added)
+		}
 	}
 	return ""
 }

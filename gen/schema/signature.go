@@ -202,11 +202,10 @@ func (p *sigParser) param() {
 		p.mistake(from, "parameter %q %s", q.Name, why)
 	}
 	for _, other := range p.sig.params {
-		switch {
-		case other.Name == q.Name:
+		if other.Name == q.Name {
 			p.mistake(from, "parameter %q is already declared", q.Name)
-		case strings.ReplaceAll(other.Name, "_", "") == strings.ReplaceAll(q.Name, "_", ""):
-			p.mistake(from, "parameter %q differs from %q by underscores alone, which Go names lack; choose another name", q.Name, other.Name)
+		} else if why := clash(q.Name, other.Name); why != "" {
+			p.mistake(from, "parameter %q %s", q.Name, why)
 		}
 	}
 	typeAt := p.from
@@ -426,11 +425,15 @@ func (p *sigParser) results() {
 		for _, r := range p.sig.results {
 			if r.Name == name {
 				p.mistake(from, "result %q is already declared", name)
+			} else if why := clash(name, r.Name); why != "" {
+				p.mistake(from, "result %q %s", name, why)
 			}
 		}
 		for _, q := range p.sig.params {
 			if q.Name == name {
 				p.mistake(from, "result %q has the name of a parameter", name)
+			} else if why := clash(name, q.Name); why != "" {
+				p.mistake(from, "result %q %s", name, why)
 			}
 		}
 		at := p.from
