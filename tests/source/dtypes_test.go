@@ -2,7 +2,6 @@ package source_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
 	"maps"
 	"os"
@@ -87,15 +86,12 @@ func TestDTypeClasses(t *testing.T) {
 // tables calls f with every table of what is written by hand, its file and its place.
 func tables(t *testing.T, f func(name, where string, table dtypeTable)) {
 	t.Helper()
-	goFiles(t, func(name string, text []byte) {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "generated/") || strings.HasPrefix(name, "tests/") {
+	trees(t, func(name string, file *ast.File) {
+		if emitted(name) || strings.HasPrefix(name, "tests/") {
 			return
 		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, text, 0)
-		must(t, err)
 		for _, table := range dtypeTables(file) {
-			f(name, set.Position(table.pos).String(), table)
+			f(name, places.Position(table.pos).String(), table)
 		}
 	})
 }

@@ -2,8 +2,6 @@ package source_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"path"
 	"regexp"
 	"slices"
@@ -34,13 +32,11 @@ func environment(t *testing.T) variables {
 	t.Helper()
 	v := variables{read: map[string]string{}}
 	texts, asks := map[string][]string{}, map[string]bool{}
-	goFiles(t, func(file string, text []byte) {
+	trees(t, func(file string, tree *ast.File) {
 		top, _, _ := strings.Cut(file, "/")
-		if emitted(file) || strings.HasSuffix(file, "_test.go") || slices.Contains([]string{"tests", "cmd", "gen"}, top) {
+		if emitted(file) || slices.Contains([]string{"tests", "cmd", "gen"}, top) {
 			return
 		}
-		tree, err := parser.ParseFile(token.NewFileSet(), file, text, 0)
-		must(t, err)
 		dir := path.Dir(file)
 		ast.Inspect(tree, func(n ast.Node) bool {
 			switch n := n.(type) {

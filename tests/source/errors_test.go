@@ -2,10 +2,7 @@ package source_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"testing"
@@ -16,23 +13,7 @@ import (
 // Bindings of libraries, which no program imports, may have variables.
 func TestSentinels(t *testing.T) {
 	by, found := map[string]string{}, 0
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != root && notSource(d.Name()):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			return err
-		}
+	trees(t, func(rel string, file *ast.File) {
 		for _, decl := range file.Decls {
 			g, ok := decl.(*ast.GenDecl)
 			if !ok || g.Tok != token.VAR && g.Tok != token.CONST {
@@ -65,11 +46,7 @@ func TestSentinels(t *testing.T) {
 				}
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if found == 0 {
 		t.Error("no errors found")
 	}
@@ -78,7 +55,7 @@ func TestSentinels(t *testing.T) {
 // below reports whether a file lies in or below one of the directories.
 func below(name string, dirs ...string) bool {
 	for _, d := range dirs {
-		if strings.HasPrefix(filepath.ToSlash(name), d+"/") {
+		if strings.HasPrefix(name, d+"/") {
 			return true
 		}
 	}

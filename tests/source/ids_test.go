@@ -2,8 +2,6 @@ package source_test
 
 import (
 	"go/ast"
-	"go/parser"
-	"go/token"
 	"regexp"
 	"strings"
 	"testing"
@@ -15,12 +13,10 @@ var statementID = regexp.MustCompile(`\b[SPMA][0-9]{1,3}\b`)
 // TestStatementIDs: comments say a reason, not the number of a statement, which only tests
 // are looked up by.
 func TestStatementIDs(t *testing.T) {
-	goFiles(t, func(name string, text []byte) {
-		if strings.HasSuffix(name, "_test.go") || strings.HasPrefix(name, "tests/") {
+	trees(t, func(name string, file *ast.File) {
+		if strings.HasPrefix(name, "tests/") {
 			return
 		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.ParseComments)
-		must(t, err)
 		for _, group := range file.Comments {
 			for _, c := range group.List {
 				if id := statementID.FindString(c.Text); id != "" && !names(file, id) {

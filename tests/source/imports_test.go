@@ -1,11 +1,8 @@
 package source_test
 
 import (
-	"go/parser"
-	"go/token"
-	"io/fs"
+	"go/ast"
 	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -118,20 +115,8 @@ func covers(patterns []string, pkg string) bool {
 // TestImports reads every file that is not a test and holds its imports against
 // arrows.
 func TestImports(t *testing.T) {
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && name != root && notSource(d.Name()):
-			return filepath.SkipDir
-		case d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go"):
-			return nil
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		pkg := path.Dir(filepath.ToSlash(rel))
+	trees(t, func(rel string, file *ast.File) {
+		pkg := path.Dir(rel)
 		rule := -1
 		for i, a := range arrows {
 			if (a.path == pkg || strings.HasPrefix(pkg, a.path+"/")) && (rule < 0 || len(a.path) > len(arrows[rule].path)) {
@@ -140,11 +125,7 @@ func TestImports(t *testing.T) {
 		}
 		if rule < 0 {
 			t.Errorf("%s: no rule says what package %s may import", rel, pkg)
-			return nil
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			return err
+			return
 		}
 		for _, spec := range file.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
@@ -156,9 +137,5 @@ func TestImports(t *testing.T) {
 				t.Errorf("%s: package %s must not import %s", rel, pkg, ours)
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }

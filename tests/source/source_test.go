@@ -13,6 +13,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -32,10 +33,19 @@ func notSource(name string) bool {
 	return name == "testdata" || name == "out" || strings.HasPrefix(name, ".")
 }
 
-// goFiles calls f with every Go file of the repository, by its path below root.
-func goFiles(t *testing.T, f func(path string, text []byte)) {
-	t.Helper()
-	must(t, filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
+// A goFile is one of the repository's.
+type goFile struct {
+	path string // below root
+	text []byte
+	tree func() (*ast.File, error) // with comments, and places in places
+}
+
+// places are those of all trees.
+var places = token.NewFileSet()
+
+// repository reads every Go file once.
+var repository = sync.OnceValues(func() (files []goFile, err error) {
+	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -50,9 +60,37 @@ func goFiles(t *testing.T, f func(path string, text []byte)) {
 			return err
 		}
 		path, err := filepath.Rel(root, name)
-		f(filepath.ToSlash(path), text)
+		path = filepath.ToSlash(path)
+		files = append(files, goFile{path, text, sync.OnceValues(func() (*ast.File, error) {
+			return parser.ParseFile(places, path, text, parser.ParseComments|parser.SkipObjectResolution)
+		})})
 		return err
-	}))
+	})
+	return files, err
+})
+
+// goFiles calls f with every Go file of the repository, by its path below root.
+func goFiles(t *testing.T, f func(path string, text []byte)) {
+	t.Helper()
+	files, err := repository()
+	must(t, err)
+	for _, file := range files {
+		f(file.path, file.text)
+	}
+}
+
+// trees calls f with every file that is no test's, by its path below root. Each is parsed once.
+func trees(t *testing.T, f func(path string, file *ast.File)) {
+	t.Helper()
+	files, err := repository()
+	must(t, err)
+	for _, file := range files {
+		if !strings.HasSuffix(file.path, "_test.go") {
+			tree, err := file.tree()
+			must(t, err)
+			f(file.path, tree)
+		}
+	}
 }
 
 // head returns a file up to its imports.

@@ -2,10 +2,7 @@ package source_test
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -16,28 +13,19 @@ import (
 // starts, which may link it and never use it: no variable of its packages is
 // a map or what a call returns, except what sync.OnceValue makes later.
 func TestNothingAtStart(t *testing.T) {
-	err := filepath.WalkDir(filepath.Join(root, "codegen"), func(name string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || filepath.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
-			return err
-		}
-		set := token.NewFileSet()
-		file, err := parser.ParseFile(set, name, nil, 0)
-		if err != nil {
-			return err
+	trees(t, func(name string, file *ast.File) {
+		if !strings.HasPrefix(name, "codegen/") {
+			return
 		}
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
-				t.Errorf("%s: an init function", set.Position(f.Pos()))
+				t.Errorf("%s: an init function", places.Position(f.Pos()))
 			}
 			if g, ok := d.(*ast.GenDecl); ok && g.Tok == token.VAR {
-				ast.Inspect(g, func(n ast.Node) bool { return !atStart(t, set, n) })
+				ast.Inspect(g, func(n ast.Node) bool { return !atStart(t, n) })
 			}
 		}
-		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // mayInit are the files that may have an init function: one installs the backends, the
@@ -48,12 +36,7 @@ var mayInit = []string{"generated/tensor/handle.go", "runtime/core/blocking.go",
 // as TestImports is: change the code, not this test.
 func TestInits(t *testing.T) {
 	var found []string
-	goFiles(t, func(name string, text []byte) {
-		if strings.HasSuffix(name, "_test.go") {
-			return
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, text, parser.SkipObjectResolution)
-		must(t, err)
+	trees(t, func(name string, file *ast.File) {
 		for _, d := range file.Decls {
 			if f, ok := d.(*ast.FuncDecl); ok && f.Recv == nil && f.Name.Name == "init" {
 				found = append(found, name)
@@ -67,13 +50,13 @@ func TestInits(t *testing.T) {
 
 // atStart reports what an initialiser does before main: n is a part of it. It returns
 // true where what is below n runs later, or was reported.
-func atStart(t *testing.T, set *token.FileSet, n ast.Node) bool {
+func atStart(t *testing.T, n ast.Node) bool {
 	switch n := n.(type) {
 	case *ast.FuncLit:
 		return true
 	case *ast.CompositeLit:
 		if _, ok := n.Type.(*ast.MapType); ok {
-			t.Errorf("%s: a map is filled when a program starts: make it a switch, an array, or sync.OnceValue", set.Position(n.Pos()))
+			t.Errorf("%s: a map is filled when a program starts: make it a switch, an array, or sync.OnceValue", places.Position(n.Pos()))
 			return true
 		}
 	case *ast.CallExpr:
@@ -82,7 +65,7 @@ func atStart(t *testing.T, set *token.FileSet, n ast.Node) bool {
 				return false
 			}
 		}
-		t.Errorf("%s: a call when a program starts: make it sync.OnceValue", set.Position(n.Pos()))
+		t.Errorf("%s: a call when a program starts: make it sync.OnceValue", places.Position(n.Pos()))
 		return true
 	}
 	return false

@@ -1,6 +1,7 @@
 package source_test
 
 import (
+	"bytes"
 	"os"
 	"path"
 	"path/filepath"
@@ -32,8 +33,9 @@ func TestKernelWalk(t *testing.T) {
 	used := map[string]bool{}
 	for _, names := range []string{`AvgPool|avg_pool`, `SearchSorted|searchsorted`} {
 		word := regexp.MustCompile(`\b(` + names + `)\b`)
+		some := strings.Split(names, "|") // which a search finds faster
 		walk := func(name string, text []byte) {
-			if !word.Match(text) {
+			if !slices.ContainsFunc(some, func(s string) bool { return bytes.Contains(text, []byte(s)) }) || !word.Match(text) {
 				return
 			}
 			i := slices.IndexFunc(listed, func(l string) bool { return name == l || strings.HasPrefix(name, l+"/") })
