@@ -26,6 +26,12 @@ func (s *said) Write(p []byte) (int, error) {
 	return s.text.Write(p)
 }
 
+func (s *said) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.text.String()
+}
+
 // TestTurn: a goroutine that has a turn does not wait for it, whatever it took meanwhile, one
 // that has none waits and says so, and a turn ends with its function, however that ends.
 func TestTurn(t *testing.T) {
@@ -46,8 +52,8 @@ func TestTurn(t *testing.T) {
 	if !errors.Is(err, ErrUnrecordable) || !strings.Contains(err.Error(), "is being recorded") {
 		t.Error(err)
 	}
-	if err := <-ended; err != nil || !strings.Contains(log.text.String(), "compiled a") {
-		t.Errorf("%v, said %s", err, &log.text)
+	if err := <-ended; err != nil || !strings.Contains(log.String(), "compiled a") {
+		t.Errorf("%v, said %s", err, log)
 	}
 	func() {
 		defer func() { _ = recover() }()

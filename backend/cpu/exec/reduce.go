@@ -260,17 +260,17 @@ func (r *reduction) blocks(n int, acc unsafe.Pointer, x, lo int, buf *tile.Buffe
 		r.loops.Blocks(n, acc, buf.Ptr(), r.scalars)
 		return n
 	}
-	from := unsafe.Add(r.at(x), lo*r.x.DType.Size())
+	// These have the reduced elements side by side. Others may have none so far from x.
 	switch {
 	case r.half != nil:
-		r.half.Blocks(n, acc, from)
+		r.half.Blocks(n, acc, r.at(x+lo))
 	case r.loops.Blocks == nil:
 		return 0
 	case r.inPlace:
-		r.loops.Blocks(n, acc, from, r.scalars)
+		r.loops.Blocks(n, acc, r.at(x+lo), r.scalars)
 	case r.unconverted():
 		n = min(n, r.room()/block)
-		r.load(n*block, buf.Ptr(), 1, from, 1)
+		r.load(n*block, buf.Ptr(), 1, r.at(x+lo), 1)
 		r.loops.Blocks(n, acc, buf.Ptr(), r.scalars)
 	default:
 		return 0

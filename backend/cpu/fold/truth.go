@@ -151,16 +151,18 @@ func truthRow[T bits](kind Kind, acc []uint8, x []T, per int, mask T) {
 
 // truthBytes folds n bytes into as many accumulators of 0 and 1.
 func truthBytes(kind Kind, n int, acc, x unsafe.Pointer) {
-	a, words := elements[uint64](n/8, acc), elements[uint64](n/8, x)
-	for i, w := range words {
-		some := ((w&^highs + ^uint64(highs)) | w) & highs >> 7 // 1 in each byte that is not zero
-		if kind == Any {
-			a[i] |= some
-		} else {
-			a[i] &= some
+	done := n &^ 7
+	if done > 0 {
+		a, words := elements[uint64](n/8, acc), elements[uint64](n/8, x)
+		for i, w := range words {
+			some := ((w&^highs + ^uint64(highs)) | w) & highs >> 7 // 1 in each byte that is not zero
+			if kind == Any {
+				a[i] |= some
+			} else {
+				a[i] &= some
+			}
 		}
 	}
-	done := n &^ 7
 	if done == n {
 		return
 	}

@@ -163,10 +163,11 @@ func (p *complexProduct[R]) together(i, j int, re, im [][2]R) {
 		case p.add:
 			v[0], v[1] = v[0]+to[0], v[1]+to[1]
 		case p.bias != nil:
-			b := number[R](Matrix{p.bias, 1, 1}, 0, j+c)
+			of := j + c
 			if p.biasRows {
-				b = number[R](Matrix{p.bias, 1, 1}, 0, i)
+				of = i
 			}
+			b := number[R](Matrix{p.bias, 1, 1}, 0, of)
 			v[0], v[1] = v[0]+b[0], v[1]+b[1]
 		}
 		*to = v
