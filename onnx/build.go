@@ -237,9 +237,6 @@ func (at *names) define(name string, p int) error {
 
 // fill makes the program of a graph.
 func (g *graph) fill(file *format.Graph, at *names) error {
-	if file.Sparse > 0 {
-		g.b.refuse(at, &format.Node{Name: file.Name, Operator: "graph"}, "sparse initializers")
-	}
 	taken := map[string]bool{}
 	for _, v := range file.Inputs {
 		if taken[v.Name] {
@@ -262,6 +259,12 @@ func (g *graph) fill(file *format.Graph, at *names) error {
 	}
 	if err := g.initialize(file, at, taken); err != nil {
 		return err
+	}
+	for _, name := range file.Sparse {
+		g.b.refuse(at, &format.Node{Name: name, Operator: "graph"}, "a sparse initializer")
+		if _, taken := at.places[name]; !taken {
+			at.places[name] = g.place()
+		}
 	}
 	if err := g.list(file.Nodes, at); err != nil {
 		return err

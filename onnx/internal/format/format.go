@@ -31,7 +31,7 @@ type Graph struct {
 	Name         string
 	Nodes        []*Node
 	Initializers []*Tensor
-	Sparse       int // sparse initializers
+	Sparse       []string // the names of sparse initializers
 	Inputs       []*Value
 	Outputs      []*Value
 	Values       []*Value

@@ -108,3 +108,29 @@ func FuzzReadModel(f *testing.F) {
 		}
 	})
 }
+
+// Numbers that lie in the file as raw elements do are a part of it; others are listed in their order.
+func TestPacked(t *testing.T) {
+	floats := func(number int) []byte { return message(nil, number, 0, 0, 128, 63, 0, 0, 0, 64) }
+	tests := []struct {
+		name           string
+		file           []byte
+		raw            int
+		floats, double int
+	}{
+		{"floats", append(varint(nil, 2, uint64(Float)), floats(4)...), 8, 0, 0},
+		{"the type comes later", append(floats(4), varint(nil, 2, uint64(Float))...), 8, 0, 0},
+		{"complex", append(varint(nil, 2, uint64(Complex64)), floats(4)...), 8, 0, 0},
+		{"doubles", append(varint(nil, 2, uint64(Double)), floats(10)...), 8, 0, 0},
+		{"two lists", append(append(varint(nil, 2, uint64(Float)), floats(4)...), floats(4)...), 0, 4, 0},
+		{"another type", append(varint(nil, 2, uint64(Int8)), floats(4)...), 0, 2, 0},
+		{"both", append(append(varint(nil, 2, uint64(Double)), floats(4)...), floats(10)...), 0, 2, 1},
+		{"raw elements, too", append(append(varint(nil, 2, uint64(Float)), floats(9)...), floats(4)...), 8, 2, 0},
+	}
+	for _, test := range tests {
+		got, err := ReadTensor(test.file)
+		if err != nil || len(got.Raw) != test.raw || got.HasRaw != (test.raw > 0) || len(got.Floats) != test.floats || len(got.Doubles) != test.double {
+			t.Errorf("%s: %+v, %v", test.name, got, err)
+		}
+	}
+}

@@ -132,7 +132,10 @@ func readGraph(d *decoder, b []byte) (*Graph, error) {
 		case 13:
 			err = list(d, &g.Values, f, readValue)
 		case 15:
-			g.Sparse++
+			var values *Tensor
+			if values, err = one(d, f, readSparse); err == nil {
+				g.Sparse = append(g.Sparse, values.Name)
+			}
 		}
 		return err
 	})
@@ -308,7 +311,8 @@ func readAxis(d *decoder, b []byte) (*Axis, error) {
 
 func readTensor(d *decoder, b []byte) (*Tensor, error) {
 	t := &Tensor{}
-	return t, d.each("tensor", b, func(f field) (err error) {
+	var packed field // the first field of numbers, if they lie in it as raw elements do
+	err := d.each("tensor", b, func(f field) (err error) {
 		var n int64
 		switch f.number {
 		case 1:
@@ -319,7 +323,11 @@ func readTensor(d *decoder, b []byte) (*Tensor, error) {
 		case 3:
 			err = fmt.Errorf("%w: a tensor in segments", ErrFormat)
 		case 4:
-			t.Floats, err = f.floats(t.Floats)
+			if packed.number == 0 && f.wire == wireBytes {
+				packed = f
+			} else {
+				t.Floats, err = f.floats(t.Floats)
+			}
 		case 5:
 			t.Int32s, err = f.integers(t.Int32s)
 		case 6:
@@ -332,7 +340,11 @@ func readTensor(d *decoder, b []byte) (*Tensor, error) {
 			t.HasRaw = true
 			t.Raw, err = f.block()
 		case 10:
-			t.Doubles, err = f.doubles(t.Doubles)
+			if packed.number == 0 && f.wire == wireBytes {
+				packed = f
+			} else {
+				t.Doubles, err = f.doubles(t.Doubles)
+			}
 		case 11:
 			t.Uint64s, err = f.integers(t.Uint64s)
 		case 13:
@@ -345,6 +357,42 @@ func readTensor(d *decoder, b []byte) (*Tensor, error) {
 			if err == nil && n == 1 && t.External == nil {
 				t.External = map[string]string{}
 			}
+		}
+		return err
+	})
+	if err == nil && packed.number != 0 {
+		err = t.unpack(packed)
+	}
+	return t, err
+}
+
+// unpack gives a tensor the numbers of a field, as raw elements where it has all of them.
+func (t *Tensor) unpack(f field) (err error) {
+	of := map[Elem]int{Float: 4, Complex64: 4, Double: 10, Complex128: 10}[t.Elem]
+	if of == f.number && !t.HasRaw && t.External == nil && len(t.Floats)+len(t.Doubles) == 0 {
+		t.Raw, t.HasRaw = f.bytes, true
+		return nil
+	}
+	if f.number == 4 {
+		floats, err := f.floats(nil)
+		t.Floats = append(floats, t.Floats...)
+		return err
+	}
+	doubles, err := f.doubles(nil)
+	t.Doubles = append(doubles, t.Doubles...)
+	return err
+}
+
+// readSparse reads the elements of a sparse tensor that are not 0, which have its name.
+func readSparse(d *decoder, b []byte) (*Tensor, error) {
+	values := &Tensor{}
+	return values, d.each("sparse tensor", b, func(f field) error {
+		if f.number != 1 {
+			return nil
+		}
+		t, err := one(d, f, readTensor)
+		if err == nil {
+			*values = *t
 		}
 		return err
 	})
