@@ -136,8 +136,11 @@ func (rec *Recorded) drawn(tape *random.Tape) *random.Tape {
 // allocate takes the memory of temporaries.
 func (rec *Recorded) allocate(f *frame) error {
 	for i := range rec.blocks {
-		d := &rec.blocks[i]
-		b, err := memory.Alloc(d.dev, d.drv, current(d.dev), d.bytes)
+		d, alloc := &rec.blocks[i], memory.Alloc
+		if len(rec.blocks) == 1 { // recorded work of another device keeps addresses, not the block
+			alloc = memory.AllocTemporaries
+		}
+		b, err := alloc(d.dev, d.drv, current(d.dev), d.bytes)
 		if err != nil {
 			return rec.noRoom(rec.largest(d.dev), err)
 		}

@@ -76,6 +76,21 @@ func Alloc(dev device.Device, drv device.Driver, s device.StreamID, bytes int64)
 	return c.block(), nil
 }
 
+// mostOutside is how many bytes of temporaries lie outside of Go's heap at most: of more it is
+// asked first whether the machine has them.
+const mostOutside = 16 << 20
+
+// AllocTemporaries is Alloc of memory that no tensor gets, and whose holder keeps the block until
+// its last use. On the host it lies outside of Go's heap, which would grow by as much again before
+// it is collected.
+func AllocTemporaries(dev device.Device, drv device.Driver, s device.StreamID, bytes int64) (Block, error) {
+	if dev != device.CPU || bytes < 1 || bytes > mostOutside {
+		return Alloc(dev, drv, s, bytes)
+	}
+	b, loan := host.AllocOutside(bytes)
+	return Block{Memory: b.Memory, Device: device.CPU, owner: (*hosted)(b), hold: loan}, nil
+}
+
 // AllocPinned returns page-locked host memory of the driver that provides the
 // accelerators it is for; none where bytes is 0.
 func AllocPinned(drv device.Driver, bytes int64) (Block, error) {

@@ -4,8 +4,8 @@ import (
 	"runtime"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/runtime/memory/offheap"
 )
 
 // A Packed is a matrix B as kernels read it, for all products with it: panels of columns

@@ -6,11 +6,11 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/move"
-	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/memory/offheap"
 )
 
 const (

@@ -1,6 +1,6 @@
 // Package host recycles memory of Go's collector by size class, so that tensors of a
-// program that goes on in steps are not new memory each time. It knows nothing of devices
-// but the driver that memory comes from.
+// program that goes on in steps are not new memory each time, and memory outside of Go's heap
+// for temporaries. It knows nothing of devices but the driver that memory comes from.
 package host
 
 import (
@@ -11,14 +11,16 @@ import (
 	"sync/atomic"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory/offheap"
 )
 
-// A Block is memory of Go's collector, lent out again and again.
+// A Block is memory of Go's collector, or outside of its heap, lent out again and again.
 type Block struct {
-	Memory device.Memory
-	class  int
-	freed  uint64        // when it was last given back, by the cache's count
-	loan   atomic.Uint64 // odd while lent; each loan and each return adds one
+	Memory  device.Memory
+	outside *offheap.Block // that the memory is of, nil for Go's
+	class   int
+	freed   uint64        // when it was last given back, by the cache's count
+	loan    atomic.Uint64 // odd while lent; each loan and each return adds one
 }
 
 // The size classes of host blocks: powers of two from 1<<minClass to 1<<evenClass
@@ -45,7 +47,9 @@ type cache struct {
 	count uint64            // of blocks given back so far
 }
 
-var unused cache
+// The blocks that nobody uses: those of Go's memory, and those outside of its heap, which are
+// never lent to tensors.
+var unused, outside cache
 
 // Class returns the size class of blocks that hold bytes > 0. The blocks
 // of a class up to evenClass have 1<<class bytes.
@@ -85,18 +89,36 @@ func Alloc(drv device.Driver, bytes int64) (b *Block, loan uint64, err error) {
 	return b, b.loan.Add(1), nil
 }
 
+// AllocOutside lends a block of at least bytes > 0 bytes outside of Go's heap. Its memory may go
+// once the block is unreachable.
+func AllocOutside(bytes int64) (b *Block, loan uint64) {
+	class := Class(bytes)
+	if b = outside.take(class); b == nil {
+		m := offheap.New(int(classSize(class)))
+		b = &Block{Memory: device.Memory{Host: m.Ptr(), Bytes: classSize(class)}, outside: m, class: class}
+	}
+	return b, b.loan.Add(1)
+}
+
 // Free gives the block back, and reports whether the loan had not ended.
 func (b *Block) Free(loan uint64) bool {
 	if !b.loan.CompareAndSwap(loan, loan+1) {
 		return false
 	}
-	unused.keep(b)
+	if b.outside != nil {
+		outside.keep(b)
+	} else {
+		unused.keep(b)
+	}
 	return true
 }
 
 // Empty gives the blocks that nobody uses to Go's collector, which gives their memory
 // back to the system in its time. The small blocks among them belong to it in any case.
-func Empty() { unused.empty() }
+func Empty() {
+	unused.empty()
+	outside.empty()
+}
 
 // take returns the block of a class that was given back last, or nil.
 func (c *cache) take(class int) *Block {
