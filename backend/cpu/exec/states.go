@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"sync"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
@@ -53,13 +54,14 @@ func runStates(c *ir.Call) error {
 	if p.start == nil {
 		return unsupported(c)
 	}
-	r := &states{
-		start: p.start, first: p.first, step: p.step, merge: p.merge, finish: p.finish,
-		scalars: c.Scalars, counted: append(slices.Clip(c.Scalars), ir.IntScalar(c.ReducedCount())), count: int(c.ReducedCount()),
-	}
 	if len(c.Out) != len(c.Op.Out) || len(c.In) != len(c.Op.In) {
 		return fmt.Errorf("%d results and %d operands for %d and %d", len(c.Out), len(c.In), len(c.Op.Out), len(c.Op.In))
 	}
+	r := borrowStates()
+	defer r.giveBack()
+	r.start, r.first, r.step, r.merge, r.finish = p.start, p.first, p.step, p.merge, p.finish
+	r.scalars, r.count = c.Scalars, int(c.ReducedCount())
+	r.counted = append(append(r.counted, c.Scalars...), ir.IntScalar(c.ReducedCount()))
 	for _, s := range c.Op.Bodies[c.Variant].States {
 		r.sizes = append(r.sizes, s.Held(c.Compute).Size())
 	}
@@ -67,7 +69,7 @@ func runStates(c *ir.Call) error {
 		r.firsts = append(r.firsts, c.Compute.Size())
 	}
 	r.results = 1
-	var kept, folded []int // axes
+	kept, folded := make([]int, 0, usualAxes), make([]int, 0, usualAxes)
 	for a, d := range c.Space {
 		if slices.Contains(c.Axes, a) {
 			folded = append(folded, a)
@@ -84,16 +86,16 @@ func runStates(c *ir.Call) error {
 	for i, v := range c.In {
 		d := c.Kernel.In[i].Compute
 		if r.first != nil {
-			r.leads = append(r.leads, along(v, c.Space, kept, d))
+			r.leads = along(r.leads, v, c.Space, kept, d)
 		}
 		if narrow != nil {
 			d = ir.Float32
 		}
 		r.reads = append(r.reads, d.Size())
-		r.kept, r.folded = append(r.kept, along(v, c.Space, kept, d)), append(r.folded, along(v, c.Space, folded, d))
+		r.kept, r.folded = along(r.kept, v, c.Space, kept, d), along(r.folded, v, c.Space, folded, d)
 	}
 	for i, v := range c.Out {
-		r.outs = append(r.outs, along(v, c.Space, kept, c.Kernel.Out[i].Compute))
+		r.outs = along(r.outs, v, c.Space, kept, c.Kernel.Out[i].Compute)
 	}
 	if r.results == 0 {
 		return nil
@@ -110,14 +112,40 @@ func runStates(c *ir.Call) error {
 	return nil
 }
 
-// along is the operand that a view is along some axes of a space.
-func along(v ir.View, space, axes []int, want ir.DType) (o tile.Operand) {
-	var shape, strides []int
+// usualAxes is how many axes views have at most without memory of Go's heap for them.
+const usualAxes = 8
+
+// along appends the operand that a view is along some axes of a space.
+func along(list []tile.Operand, v ir.View, space, axes []int, want ir.DType) []tile.Operand {
+	shape, strides := make([]int, 0, usualAxes), make([]int, 0, usualAxes)
 	for _, a := range axes {
 		shape, strides = append(shape, space[a]), append(strides, v.Strides[a])
 	}
-	o.InitAxes(v.Ptr, v.DType, shape, strides, want)
-	return o
+	if n := len(list); n < cap(list) {
+		list = list[:n+1] // an operand from before, whose memory serves again
+	} else {
+		list = append(list, tile.Operand{})
+	}
+	list[len(list)-1].InitAxes(v.Ptr, v.DType, shape, strides, want)
+	return list
+}
+
+var madeStates = sync.Pool{New: func() any { return new(states) }}
+
+// borrowStates returns one without anything, for giveBack.
+func borrowStates() *states { return madeStates.Get().(*states) }
+
+func (r *states) giveBack() {
+	for _, list := range [][]tile.Operand{r.leads, r.kept, r.folded, r.outs} {
+		for i := range list {
+			list[i].Clear()
+		}
+	}
+	*r = states{
+		counted: r.counted[:0], sizes: r.sizes[:0], firsts: r.firsts[:0], reads: r.reads[:0],
+		kept: r.kept[:0], folded: r.folded[:0], leads: r.leads[:0], outs: r.outs[:0],
+	}
+	madeStates.Put(r)
 }
 
 // nearer reports whether elements of neighbouring results are closer together than those
@@ -153,30 +181,62 @@ type folding struct {
 	batch               bank               // of the results of a batch
 	outs                []unsafe.Pointer
 	depth, added        int // banks in use; those that were added
+	lists               pointers
 }
+
+// Pointers is memory for lists of pointers.
+type pointers struct {
+	room []unsafe.Pointer
+	used int
+}
+
+// take returns a list of n.
+func (p *pointers) take(n int) []unsafe.Pointer {
+	if p.used+n > len(p.room) { // what was taken stays as it is
+		p.room, p.used = make([]unsafe.Pointer, max(256, 2*len(p.room), n)), 0
+	}
+	p.used += n
+	return p.room[p.used-n : p.used : p.used]
+}
+
+// concat returns a list of the elements of several.
+func (p *pointers) concat(parts ...[]unsafe.Pointer) []unsafe.Pointer {
+	n := 0
+	for _, part := range parts {
+		n += len(part)
+	}
+	list, at := p.take(n), 0
+	for _, part := range parts {
+		at += copy(list[at:], part)
+	}
+	return list
+}
+
+var foldings = sync.Pool{New: func() any { return new(folding) }}
 
 // newFolding returns what merges up to n banks of some width. Release it.
 func (r *states) newFolding(width, n int) *folding {
-	k := &folding{states: r, s: tile.Borrow(len(r.kept) + len(r.outs))}
-	k.banks, k.room = newBanks(r.sizes, width, bits.Len(uint(n))+1)
-	var firsts []bank
-	firsts, k.own = newBanks(r.firsts, max(width, batch), 2)
-	k.begin, k.batch = firsts[0], firsts[1]
-	k.xs, k.places = make([]unsafe.Pointer, len(r.kept)), make([]unsafe.Pointer, len(r.kept))
-	k.outs = make([]unsafe.Pointer, len(r.outs))
+	k := foldings.Get().(*folding)
+	k.states, k.s = r, tile.Borrow(len(r.kept)+len(r.outs))
+	k.banks, k.room = k.lists.banks(k.banks, r.sizes, width, bits.Len(uint(n))+1)
+	var two [2]bank
+	firsts, own := k.lists.banks(two[:0], r.firsts, max(width, batch), 2)
+	k.begin, k.batch, k.own = firsts[0], firsts[1], own
+	k.xs, k.places, k.outs = k.lists.take(len(r.kept)), k.lists.take(len(r.kept)), k.lists.take(len(r.outs))
 	for i, b := range k.banks {
 		k.starts = append(k.starts, b)
-		k.steps = append(k.steps, slices.Concat(b, b, k.begin, k.xs))
+		k.steps = append(k.steps, k.lists.concat(b, b, k.begin, k.xs))
 		if i > 0 {
-			k.into = append(k.into, slices.Concat(k.banks[i-1], k.banks[i-1], b))
+			k.into = append(k.into, k.lists.concat(k.banks[i-1], k.banks[i-1], b))
 		}
 	}
 	for n := 1; n < min(r.lanes, width); n *= 2 { // of columns there are none: they would lie past the end
-		half := make(bank, len(r.sizes))
-		for j, p := range k.banks[0] {
-			half[j] = unsafe.Add(p, n*r.sizes[j])
+		first := k.banks[0]
+		both := k.lists.concat(first, first, first)
+		for j, p := range first {
+			both[2*len(first)+j] = unsafe.Add(p, n*r.sizes[j])
 		}
-		k.halves = append(k.halves, slices.Concat(k.banks[0], k.banks[0], half))
+		k.halves = append(k.halves, both)
 	}
 	return k
 }
@@ -184,26 +244,45 @@ func (r *states) newFolding(width, n int) *folding {
 // newBanks returns n banks of a width for elements of some sizes, in memory that is to be
 // given back.
 func newBanks(sizes []int, width, n int) ([]bank, *scratch.Block) {
+	return new(pointers).banks(nil, sizes, width, n)
+}
+
+// banks appends what newBanks returns to a list.
+func (p *pointers) banks(list []bank, sizes []int, width, n int) ([]bank, *scratch.Block) {
 	bytes := 0
 	for _, size := range sizes {
 		bytes += (width*size + 63) &^ 63
 	}
 	block := scratch.Get(n * bytes)
-	banks, at := make([]bank, n), 0
-	for i := range banks {
-		banks[i] = make(bank, len(sizes))
+	at := 0
+	for range n {
+		b := p.take(len(sizes))
 		for k, size := range sizes {
-			banks[i][k] = unsafe.Add(block.Ptr(), at)
+			b[k] = unsafe.Add(block.Ptr(), at)
 			at += (width*size + 63) &^ 63
 		}
+		list = append(list, b)
 	}
-	return banks, block
+	return list, block
 }
 
 func (k *folding) release() {
 	k.room.Put()
 	k.own.Put()
 	k.s.Return()
+	clear(k.lists.room)
+	*k = folding{
+		banks: k.banks[:0], starts: k.starts[:0], steps: k.steps[:0], into: k.into[:0], halves: k.halves[:0],
+		lists: pointers{room: k.lists.room},
+	}
+	foldings.Put(k)
+}
+
+// with is call with arguments from several lists.
+func (k *folding) with(loop vector.Func, n int, s []ir.Scalar, parts ...[]unsafe.Pointer) {
+	at := k.lists.used
+	call(loop, n, k.lists.concat(parts...), s)
+	k.lists.used = min(at, k.lists.used)
 }
 
 // top makes n accumulators of the next bank those that have taken in nothing; push then
@@ -259,7 +338,7 @@ func (k *folding) makeFirst(n int, to bank, xs []unsafe.Pointer) {
 		return
 	}
 	if k.count > 0 {
-		call(k.first, n, slices.Concat(to, xs), k.scalars)
+		k.with(k.first, n, k.scalars, to, xs)
 		return
 	}
 	for s, size := range k.firsts {
@@ -340,11 +419,13 @@ func (r *states) tails() int { return min(mostTails, r.lanes) }
 // first run.
 func (k *folding) mergeTails(n, run int, b bank) {
 	for few := k.tails() / 2; few > 0; few /= 2 {
-		second := make(bank, len(b))
+		at := k.lists.used
+		args := k.lists.concat(b, b, b)
 		for s, p := range b {
-			second[s] = unsafe.Add(p, few*run*k.sizes[s])
+			args[2*len(b)+s] = unsafe.Add(p, few*run*k.sizes[s])
 		}
-		call(k.merge, (few-1)*run+n, slices.Concat(b, b, second), k.scalars)
+		call(k.merge, (few-1)*run+n, args, k.scalars)
+		k.lists.used = min(at, k.lists.used)
 	}
 }
 
@@ -361,7 +442,7 @@ func (k *folding) end(lo, n int, b, first bank) {
 	for i := range k.outs {
 		k.outs[i] = k.states.outs[i].Target(lo, n, k.s.Buffer(len(k.kept)+i))
 	}
-	call(k.finish, n, slices.Concat(k.outs, b, first), k.counted)
+	k.with(k.finish, n, k.counted, k.outs, b, first)
 	for i := range k.outs {
 		k.states.outs[i].Store(lo, n, k.outs[i])
 	}
@@ -381,7 +462,8 @@ func (r *states) rows() {
 	pool.For(r.results, max(1, grain/max(r.count, 1)), func(lo, hi int) {
 		k := r.newFolding(r.lanes, r.fills())
 		defer k.release()
-		sums, room := newBanks(r.sizes, r.tails()*batch, 1)
+		var one [1]bank
+		sums, room := k.lists.banks(one[:0], r.sizes, r.tails()*batch, 1)
 		defer room.Put()
 		for ; lo < hi; lo += batch {
 			n := min(batch, hi-lo)

@@ -5,6 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cache"
+	"github.com/sinter-go/sinter/backend/cpu/convert"
 	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -21,7 +22,18 @@ func Copy(dst, src ir.View) {
 	if src.Ptr == dst.Ptr && src.DType == dst.DType && slices.Equal(src.Strides, dst.Strides) {
 		return // a kernel that updates its operand
 	}
-	if n == 0 || copyRuns(dst, src, n) || copyBlocks(dst, src) {
+	if n == 0 {
+		return
+	}
+	if n == 1 || n <= Size && dst.IsContiguous() && src.IsContiguous() { // small models have many such
+		if dst.DType == src.DType {
+			move.Copy(simd.Active(), dst.Ptr, src.Ptr, n*dst.DType.Size())
+		} else {
+			convert.Between(dst.DType, src.DType)(n, dst.Ptr, 1, src.Ptr, 1)
+		}
+		return
+	}
+	if copyRuns(dst, src, n) || copyBlocks(dst, src) {
 		return
 	}
 	to, from := Of(dst, dst.DType), Of(src, dst.DType)
@@ -95,6 +107,10 @@ var lastCache = cache.Last
 // copyFlat copies bytes that have no gaps on either side.
 func copyFlat(dst, src ir.View, n int) {
 	level := simd.Active()
+	if n <= pieceBytes {
+		move.Copy(level, dst.Ptr, src.Ptr, n)
+		return
+	}
 	past := move.UncachedAt(level)
 	if 2*n < lastCache() || !past.Usable() {
 		pool.For(n, pieceBytes, func(lo, hi int) { move.Copy(level, unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
