@@ -5,7 +5,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/runtime/memory/offheap"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // A Packed is a matrix B as kernels read it, for all products with it: panels of columns

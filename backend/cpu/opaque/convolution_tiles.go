@@ -10,7 +10,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/memory/offheap"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 const (

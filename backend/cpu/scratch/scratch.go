@@ -7,7 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
-	"github.com/sinter-go/sinter/runtime/memory/offheap"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // A Block is memory that starts at a multiple of 64 bytes. What it holds at

@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/memory/offheap"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // A Block is memory of Go's collector, or outside of its heap, lent out again and again.

@@ -39,6 +39,9 @@ func New(n int) *Block {
 // Ptr returns the memory.
 func (b *Block) Ptr() unsafe.Pointer { return b.ptr }
 
+// Bytes returns the first n bytes of the memory, which must be there.
+func (b *Block) Bytes(n int) []byte { return unsafe.Slice((*byte)(b.ptr), n) }
+
 func giveBack(data []byte) {
 	pace.held.Add(-int64(len(data)))
 	unmap(data)
