@@ -7,11 +7,11 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
-	"github.com/sinter-go/sinter/backend/cpu/offheap"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // A convolution of 3 x 3 places over many channels is computed as Winograd's, F(2 x 2, 3 x 3): for
