@@ -198,9 +198,11 @@ func ScatterExtremeGradParts(g, x, y *core.Tensor, dim int, index, src *core.Ten
 		core.Composed(&scatterExtremeGradPartsOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	dx, dsrc = scatterExtremeGradPartsCompose(g, x, y, dim, index, src, includeSelf)
-	core.Composed(&scatterExtremeGradPartsOp, in, dx, dsrc)
-	return dx, dsrc
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(scatterExtremeGradPartsCompose(g, x, y, dim, index, src, includeSelf))
+	})
+	core.Composed(&scatterExtremeGradPartsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func scatterExtremeGradPartsCompose(g, x, y *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {
@@ -382,9 +384,11 @@ func ScatterProdGrad(g, x *core.Tensor, dim int, index, src *core.Tensor, includ
 		core.Composed(&scatterProdGradOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	dx, dsrc = scatterProdGradCompose(g, x, dim, index, src, includeSelf)
-	core.Composed(&scatterProdGradOp, in, dx, dsrc)
-	return dx, dsrc
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(scatterProdGradCompose(g, x, dim, index, src, includeSelf))
+	})
+	core.Composed(&scatterProdGradOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func scatterProdGradCompose(g, x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) (*core.Tensor, *core.Tensor) {

@@ -192,7 +192,9 @@ func NLLLoss(x, target, weight *core.Tensor, ignoreIndex int, reduction Reductio
 	if t := core.Refused(&nllLossOp, in...); t != nil {
 		return t
 	}
-	out := nllLossCompose(x, target, weight, ignoreIndex, reduction)
+	out := core.Composing(func() *core.Tensor {
+		return nllLossCompose(x, target, weight, ignoreIndex, reduction)
+	})
 	core.Composed(&nllLossOp, in, out)
 	return out
 }

@@ -130,9 +130,11 @@ func BatchNormImages(x, weight, bias *core.Tensor, eps float64) (out, average, v
 		return outs[0], outs[1], outs[2]
 	}
 	defer core.Ended(&batchNormImagesOp, in, &out, &average, &variance)
-	out, average, variance = composite.BatchNormImages(composite.BatchNorms{BatchNormParts: BatchNormParts, ChannelNormAffine: ChannelNormAffine, ChannelNormAffineGrad: ChannelNormAffineGrad, Add: Add, Clone: Clone}, x, weight, bias, eps)
-	core.Composed(&batchNormImagesOp, in, out, average, variance)
-	return out, average, variance
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(composite.BatchNormImages(composite.BatchNorms{BatchNormParts: BatchNormParts, ChannelNormAffine: ChannelNormAffine, ChannelNormAffineGrad: ChannelNormAffineGrad, Add: Add, Clone: Clone}, x, weight, bias, eps))
+	})
+	core.Composed(&batchNormImagesOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 var batchNormPartsOp = ir.Op{
@@ -167,9 +169,11 @@ func BatchNormParts(x, weight, bias *core.Tensor, eps float64) (out, average, va
 		core.Composed(&batchNormPartsOp, in, outs...)
 		return outs[0], outs[1], outs[2]
 	}
-	out, average, variance = batchNormPartsCompose(x, weight, bias, eps)
-	core.Composed(&batchNormPartsOp, in, out, average, variance)
-	return out, average, variance
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(batchNormPartsCompose(x, weight, bias, eps))
+	})
+	core.Composed(&batchNormPartsOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func batchNormPartsCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {
@@ -216,9 +220,11 @@ func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, va
 		core.Composed(&batchNormTrainOp, in, outs...)
 		return outs[0], outs[1], outs[2]
 	}
-	out, average, variance = batchNormTrainCompose(x, weight, bias, eps)
-	core.Composed(&batchNormTrainOp, in, out, average, variance)
-	return out, average, variance
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(batchNormTrainCompose(x, weight, bias, eps))
+	})
+	core.Composed(&batchNormTrainOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func batchNormTrainCompose(x, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {

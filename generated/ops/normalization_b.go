@@ -53,7 +53,9 @@ func ChannelNorm(x *core.Tensor, eps float64) (out, average, variance *core.Tens
 		Backward: channelNormBackward,
 		Save:     core.SaveOut(0) | core.SaveOut(2),
 	}, func() []*core.Tensor {
-		return list(channelNormCompose(x, eps))
+		return core.ComposingAll(func() []*core.Tensor {
+			return list(channelNormCompose(x, eps))
+		})
 	})
 	return results[0], results[1], results[2]
 }
@@ -367,9 +369,11 @@ func GroupNormGradParts(g, x, weight, average, rstd *core.Tensor, groups int) (d
 		return outs[0], outs[1], outs[2]
 	}
 	defer core.Ended(&groupNormGradPartsOp, in, &dx, &dweight, &dbias)
-	dx, dweight, dbias = groupNormGradPartsCompose(g, x, weight, average, rstd, groups)
-	core.Composed(&groupNormGradPartsOp, in, dx, dweight, dbias)
-	return dx, dweight, dbias
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(groupNormGradPartsCompose(g, x, weight, average, rstd, groups))
+	})
+	core.Composed(&groupNormGradPartsOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func groupNormGradPartsCompose(g, x, weight, average, rstd *core.Tensor, groups int) (*core.Tensor, *core.Tensor, *core.Tensor) {
@@ -494,9 +498,11 @@ func GroupNormStats(x *core.Tensor, groups int, weight, bias *core.Tensor, eps f
 		core.Composed(&groupNormStatsOp, in, outs...)
 		return outs[0], outs[1], outs[2]
 	}
-	out, average, rstd = groupNormStatsCompose(x, groups, weight, bias, eps)
-	core.Composed(&groupNormStatsOp, in, out, average, rstd)
-	return out, average, rstd
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(groupNormStatsCompose(x, groups, weight, bias, eps))
+	})
+	core.Composed(&groupNormStatsOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func groupNormStatsCompose(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) (*core.Tensor, *core.Tensor, *core.Tensor) {

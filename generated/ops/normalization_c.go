@@ -585,9 +585,11 @@ func LayerNormPullParts(g, x, weight, mean, rstd *core.Tensor, axes int, affine 
 		return outs[0], outs[1], outs[2]
 	}
 	defer core.Ended(&layerNormPullPartsOp, in, &dx, &dweight, &dbias)
-	dx, dweight, dbias = layerNormPullPartsCompose(g, x, weight, mean, rstd, axes, affine)
-	core.Composed(&layerNormPullPartsOp, in, dx, dweight, dbias)
-	return dx, dweight, dbias
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(layerNormPullPartsCompose(g, x, weight, mean, rstd, axes, affine))
+	})
+	core.Composed(&layerNormPullPartsOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func layerNormPullPartsCompose(g, x, weight, mean, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor, *core.Tensor) {

@@ -268,9 +268,11 @@ func RMSNormPullParts(g, x, weight, rstd *core.Tensor, axes int, affine bool) (d
 		core.Composed(&rmsNormPullPartsOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	dx, dweight = rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine)
-	core.Composed(&rmsNormPullPartsOp, in, dx, dweight)
-	return dx, dweight
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(rmsNormPullPartsCompose(g, x, weight, rstd, axes, affine))
+	})
+	core.Composed(&rmsNormPullPartsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func rmsNormPullPartsCompose(g, x, weight, rstd *core.Tensor, axes int, affine bool) (*core.Tensor, *core.Tensor) {

@@ -271,9 +271,11 @@ func AdaptiveMax(x, places *core.Tensor, windows []int, k int) (values, indices 
 		return t, t
 	}
 	defer core.Ended(&adaptiveMaxOp, in, &values, &indices)
-	values, indices = adaptiveMaxCompose(x, places, windows, k)
-	core.Composed(&adaptiveMaxOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(adaptiveMaxCompose(x, places, windows, k))
+	})
+	core.Composed(&adaptiveMaxOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func adaptiveMaxCompose(x, places *core.Tensor, windows []int, k int) (*core.Tensor, *core.Tensor) {
@@ -309,7 +311,9 @@ func AdaptiveMaxPool1d(x *core.Tensor, outputSize int) *core.Tensor {
 	if t := core.Refused(&adaptiveMaxPool1dOp, in...); t != nil {
 		return t
 	}
-	out := adaptiveMaxPool1dCompose(x, outputSize)
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveMaxPool1dCompose(x, outputSize)
+	})
 	core.Composed(&adaptiveMaxPool1dOp, in, out)
 	return out
 }
@@ -350,9 +354,11 @@ func AdaptiveMaxPool1dWithIndices(x *core.Tensor, outputSize int) (values, indic
 	if t := core.Refused(&adaptiveMaxPool1dWithIndicesOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = adaptiveMaxPool1dWithIndicesCompose(x, outputSize)
-	core.Composed(&adaptiveMaxPool1dWithIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(adaptiveMaxPool1dWithIndicesCompose(x, outputSize))
+	})
+	core.Composed(&adaptiveMaxPool1dWithIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func adaptiveMaxPool1dWithIndicesCompose(x *core.Tensor, outputSize int) (*core.Tensor, *core.Tensor) {
@@ -395,7 +401,9 @@ func AdaptiveMaxPool2d(x *core.Tensor, outputSize []int) *core.Tensor {
 	if t := core.Refused(&adaptiveMaxPool2dOp, in...); t != nil {
 		return t
 	}
-	out := adaptiveMaxPool2dCompose(x, outputSize)
+	out := core.Composing(func() *core.Tensor {
+		return adaptiveMaxPool2dCompose(x, outputSize)
+	})
 	core.Composed(&adaptiveMaxPool2dOp, in, out)
 	return out
 }
@@ -443,9 +451,11 @@ func AdaptiveMaxPool2dWithIndices(x *core.Tensor, outputSize []int) (values, ind
 		core.Composed(&adaptiveMaxPool2dWithIndicesOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	values, indices = adaptiveMaxPool2dWithIndicesCompose(x, outputSize)
-	core.Composed(&adaptiveMaxPool2dWithIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(adaptiveMaxPool2dWithIndicesCompose(x, outputSize))
+	})
+	core.Composed(&adaptiveMaxPool2dWithIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func adaptiveMaxPool2dWithIndicesCompose(x *core.Tensor, outputSize []int) (*core.Tensor, *core.Tensor) {

@@ -207,9 +207,11 @@ func MaxPool1dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation 
 	if t := core.Refused(&maxPool1dWithIndicesOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = maxPool1dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPool1dWithIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(maxPool1dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode))
+	})
+	core.Composed(&maxPool1dWithIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func maxPool1dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
@@ -286,9 +288,11 @@ func MaxPool2dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation 
 	if t := core.Refused(&maxPool2dWithIndicesOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = maxPool2dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPool2dWithIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(maxPool2dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode))
+	})
+	core.Composed(&maxPool2dWithIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func maxPool2dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
@@ -363,9 +367,11 @@ func MaxPool3dWithIndices(x *core.Tensor, kernelSize, stride, padding, dilation 
 	if t := core.Refused(&maxPool3dWithIndicesOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = maxPool3dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPool3dWithIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(maxPool3dWithIndicesCompose(x, kernelSize, stride, padding, dilation, ceilMode))
+	})
+	core.Composed(&maxPool3dWithIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func maxPool3dWithIndicesCompose(x *core.Tensor, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
@@ -397,9 +403,11 @@ func MaxPoolIndices(x *core.Tensor, n int, kernelSize, stride, padding, dilation
 	if t := core.Refused(&maxPoolIndicesOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = maxPoolIndicesCompose(x, n, kernelSize, stride, padding, dilation, ceilMode)
-	core.Composed(&maxPoolIndicesOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(maxPoolIndicesCompose(x, n, kernelSize, stride, padding, dilation, ceilMode))
+	})
+	core.Composed(&maxPoolIndicesOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func maxPoolIndicesCompose(x *core.Tensor, n int, kernelSize, stride, padding, dilation []int, ceilMode bool) (*core.Tensor, *core.Tensor) {
@@ -631,42 +639,4 @@ func maxUnpoolNCompose(x, indices *core.Tensor, n int, kernelSize, stride, paddi
 	}
 	windows := shapes.MergeTail(x.Shape(), n)
 	return Reshape(Scatter(Expand(Zeros([]int{}, core.PlacementLike(x)), shapes.MergeTail(to, n)), -1, Reshape(indices, windows), Reshape(x, windows)), to)
-}
-
-var maxUnpoolPartsOp = ir.Op{
-	Name:    "max_unpool_parts",
-	Doc:     "is max_unpool as a composition.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "g"}, {Name: "indices", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "axes", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// MaxUnpoolPartsOp returns the descriptor of max_unpool_parts, which must not
-// be changed.
-func MaxUnpoolPartsOp() *ir.Op {
-	return &maxUnpoolPartsOp
-}
-
-// MaxUnpoolParts is max_unpool as a composition.
-func MaxUnpoolParts(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	in := []*core.Tensor{g, indices}
-	if t := core.Refused(&maxUnpoolPartsOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return maxUnpoolPartsCompose(g, indices, input, axes)
-	})
-	core.Composed(&maxUnpoolPartsOp, in, out)
-	return out
-}
-
-func maxUnpoolPartsCompose(g, indices *core.Tensor, input []int, axes int) *core.Tensor {
-	flat := shapes.MergeTail(input, axes)
-	windows := shapes.MergeTail(indices.Shape(), axes)
-	return Reshape(ScatterAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), flat), -1, Reshape(indices, windows), Reshape(g, windows)), input)
 }

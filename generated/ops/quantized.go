@@ -40,11 +40,14 @@ func DynamicQuantize(x *core.Tensor) (q, scale, zero *core.Tensor) {
 	if t := core.Refused(&dynamicQuantizeOp, in...); t != nil {
 		return t, t, t
 	}
+	var outs []*core.Tensor
 	core.NoGrad(func() {
-		q, scale, zero = dynamicQuantizeCompose(x)
+		outs = core.ComposingAll(func() []*core.Tensor {
+			return list(dynamicQuantizeCompose(x))
+		})
 	})
-	core.Composed(&dynamicQuantizeOp, in, q, scale, zero)
-	return q, scale, zero
+	core.Composed(&dynamicQuantizeOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func dynamicQuantizeCompose(x *core.Tensor) (*core.Tensor, *core.Tensor, *core.Tensor) {
@@ -255,11 +258,14 @@ func Int8LSTMParts(gates, h, c, weight, scale, zero *core.Tensor, reverse bool) 
 		return t, t
 	}
 	defer core.Ended(&int8LSTMPartsOp, in, &out, &cells)
+	var outs []*core.Tensor
 	core.NoGrad(func() {
-		out, cells = composite.Int8LSTM(composite.Int8Steps{DynamicQuantize: DynamicQuantize, Int8Product: Int8Product, ToType: ToType, Narrow: Narrow, Reshape: Reshape, Stack: Stack, Add: Add, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh}, gates, h, c, weight, scale, zero, reverse)
+		outs = core.ComposingAll(func() []*core.Tensor {
+			return list(composite.Int8LSTM(composite.Int8Steps{DynamicQuantize: DynamicQuantize, Int8Product: Int8Product, ToType: ToType, Narrow: Narrow, Reshape: Reshape, Stack: Stack, Add: Add, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh}, gates, h, c, weight, scale, zero, reverse))
+		})
 	})
-	core.Composed(&int8LSTMPartsOp, in, out, cells)
-	return out, cells
+	core.Composed(&int8LSTMPartsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 var int8LSTMSequenceOp = ir.Op{

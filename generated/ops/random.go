@@ -378,7 +378,9 @@ func DropoutOnce(x *core.Tensor, p float64, seed, offset int64) *core.Tensor {
 	if t := core.Refused(&dropoutOnceOp, in...); t != nil {
 		return t
 	}
-	out := dropoutOnceCompose(x, p, seed, offset)
+	out := core.Composing(func() *core.Tensor {
+		return dropoutOnceCompose(x, p, seed, offset)
+	})
 	core.Composed(&dropoutOnceOp, in, out)
 	return out
 }

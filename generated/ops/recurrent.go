@@ -206,9 +206,11 @@ func LSTM(x, h, c, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, 
 		core.Composed(&lstmOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	out, cells = lstmCompose(x, h, c, inputWeight, stateWeight, inputBias, stateBias, reverse)
-	core.Composed(&lstmOp, in, out, cells)
-	return out, cells
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(lstmCompose(x, h, c, inputWeight, stateWeight, inputBias, stateBias, reverse))
+	})
+	core.Composed(&lstmOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func lstmCompose(x, h, c, inputWeight, stateWeight, inputBias, stateBias *core.Tensor, reverse bool) (*core.Tensor, *core.Tensor) {
@@ -248,9 +250,11 @@ func LSTMLayer(gates, h, c, weight, bias *core.Tensor, reverse bool) (out, cells
 		return outs[0], outs[1]
 	}
 	defer core.Ended(&lstmLayerOp, in, &out, &cells)
-	out, cells = composite.LSTM(composite.Recurrence{LSTMSequence: LSTMSequence, LSTMSequenceGrad: LSTMSequenceGrad, RNNMatMul: RNNMatMul, Transpose: Transpose, Narrow: Narrow, Cat: Cat, Reshape: Reshape, Sum: Sum, Add: Add, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh, Clone: Clone}, gates, h, c, weight, bias, reverse)
-	core.Composed(&lstmLayerOp, in, out, cells)
-	return out, cells
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(composite.LSTM(composite.Recurrence{LSTMSequence: LSTMSequence, LSTMSequenceGrad: LSTMSequenceGrad, RNNMatMul: RNNMatMul, Transpose: Transpose, Narrow: Narrow, Cat: Cat, Reshape: Reshape, Sum: Sum, Add: Add, Mul: Mul, Sigmoid: Sigmoid, Tanh: Tanh, Clone: Clone}, gates, h, c, weight, bias, reverse))
+	})
+	core.Composed(&lstmLayerOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 var lstmSequenceOp = ir.Op{

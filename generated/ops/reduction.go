@@ -386,9 +386,11 @@ func MaxDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 	if t := core.Refused(&maxDimOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = maxDimCompose(x, dim, keepDim)
-	core.Composed(&maxDimOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(maxDimCompose(x, dim, keepDim))
+	})
+	core.Composed(&maxDimOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func maxDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
@@ -539,9 +541,11 @@ func MinDim(x *core.Tensor, dim int, keepDim bool) (values, indices *core.Tensor
 	if t := core.Refused(&minDimOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = minDimCompose(x, dim, keepDim)
-	core.Composed(&minDimOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(minDimCompose(x, dim, keepDim))
+	})
+	core.Composed(&minDimOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func minDimCompose(x *core.Tensor, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {

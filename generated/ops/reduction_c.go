@@ -264,9 +264,11 @@ func VarMean(x *core.Tensor, dim []int, correction float64, keepDim bool) (varia
 	if t := core.Refused(&varMeanOp, in...); t != nil {
 		return t, t
 	}
-	variance, mean = varMeanCompose(x, dim, correction, keepDim)
-	core.Composed(&varMeanOp, in, variance, mean)
-	return variance, mean
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(varMeanCompose(x, dim, correction, keepDim))
+	})
+	core.Composed(&varMeanOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func varMeanCompose(x *core.Tensor, dim []int, correction float64, keepDim bool) (*core.Tensor, *core.Tensor) {

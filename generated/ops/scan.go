@@ -456,9 +456,11 @@ func CumulativeExtremeParts(x *core.Tensor, dim int, smallest bool) (values, ind
 	if t := core.Refused(&cumulativeExtremePartsOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = cumulativeExtremePartsCompose(x, dim, smallest)
-	core.Composed(&cumulativeExtremePartsOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(cumulativeExtremePartsCompose(x, dim, smallest))
+	})
+	core.Composed(&cumulativeExtremePartsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func cumulativeExtremePartsCompose(x *core.Tensor, dim int, smallest bool) (*core.Tensor, *core.Tensor) {

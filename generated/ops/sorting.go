@@ -126,7 +126,9 @@ func Argsort(x *core.Tensor, dim int, descending bool) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = argsortCompose(x, dim, descending)
+		out = core.Composing(func() *core.Tensor {
+			return argsortCompose(x, dim, descending)
+		})
 	})
 	core.Composed(&argsortOp, in, out)
 	return out
@@ -212,9 +214,11 @@ func Kthvalue(x *core.Tensor, k, dim int, keepDim bool) (values, indices *core.T
 	if t := core.Refused(&kthvalueOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = kthvalueCompose(x, k, dim, keepDim)
-	core.Composed(&kthvalueOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(kthvalueCompose(x, k, dim, keepDim))
+	})
+	core.Composed(&kthvalueOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func kthvalueCompose(x *core.Tensor, k, dim int, keepDim bool) (*core.Tensor, *core.Tensor) {
@@ -389,9 +393,11 @@ func Topk(x *core.Tensor, k, dim int, largest bool) (values, indices *core.Tenso
 	if t := core.Refused(&topkOp, in...); t != nil {
 		return t, t
 	}
-	values, indices = topkCompose(x, k, dim, largest)
-	core.Composed(&topkOp, in, values, indices)
-	return values, indices
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(topkCompose(x, k, dim, largest))
+	})
+	core.Composed(&topkOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func topkCompose(x *core.Tensor, k, dim int, largest bool) (*core.Tensor, *core.Tensor) {
@@ -433,9 +439,11 @@ func Unique(x *core.Tensor) (values, inverse, counts *core.Tensor) {
 		core.Composed(&uniqueOp, in, outs...)
 		return outs[0], outs[1], outs[2]
 	}
-	values, inverse, counts = uniqueCompose(x)
-	core.Composed(&uniqueOp, in, values, inverse, counts)
-	return values, inverse, counts
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(uniqueCompose(x))
+	})
+	core.Composed(&uniqueOp, in, outs...)
+	return outs[0], outs[1], outs[2]
 }
 
 func uniqueCompose(x *core.Tensor) (*core.Tensor, *core.Tensor, *core.Tensor) {

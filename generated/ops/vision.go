@@ -313,9 +313,11 @@ func BoxTaps(start, step, count *core.Tensor, n, bins, most int) (index, weight 
 		core.Composed(&boxTapsOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	index, weight = boxTapsCompose(start, step, count, n, bins, most)
-	core.Composed(&boxTapsOp, in, index, weight)
-	return index, weight
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(boxTapsCompose(start, step, count, n, bins, most))
+	})
+	core.Composed(&boxTapsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func boxTapsCompose(start, step, count *core.Tensor, n, bins, most int) (*core.Tensor, *core.Tensor) {

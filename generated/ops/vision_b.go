@@ -46,9 +46,11 @@ func LinearTaps(places *core.Tensor, n int) (index, weight *core.Tensor) {
 		core.Composed(&linearTapsOp, in, outs...)
 		return outs[0], outs[1]
 	}
-	index, weight = linearTapsCompose(places, n)
-	core.Composed(&linearTapsOp, in, index, weight)
-	return index, weight
+	outs := core.ComposingAll(func() []*core.Tensor {
+		return list(linearTapsCompose(places, n))
+	})
+	core.Composed(&linearTapsOp, in, outs...)
+	return outs[0], outs[1]
 }
 
 func linearTapsCompose(places *core.Tensor, n int) (*core.Tensor, *core.Tensor) {

@@ -43,21 +43,30 @@ func Composing(f func() *Tensor) (out *Tensor) {
 	s := compositions.Get().(*Scope)
 	s.around(func() { out = f() }, func(t *Tensor) bool { return t == out })
 	unshare(out)
-	s.kept = nil
-	clear(s.made)
-	s.made = nil
-	clear(s.room[:])
-	compositions.Put(s)
+	s.reuse()
 	return out
 }
 
 // compositions are scopes of compositions that have ended, and refer to nothing.
 var compositions = sync.Pool{New: func() any { return new(Scope) }}
 
-// ComposingAll is Composing for several results.
+// reuse has the next composition take s, which has ended.
+func (s *Scope) reuse() {
+	s.kept = nil
+	clear(s.made)
+	s.made = nil
+	clear(s.room[:])
+	compositions.Put(s)
+}
+
+// ComposingAll is Composing for several results. What ended f goes on to Ended.
 func ComposingAll(f func() []*Tensor) (outs []*Tensor) {
-	s := &Scope{}
+	s := compositions.Get().(*Scope)
 	s.around(func() { outs = f() }, func(t *Tensor) bool { return slices.Contains(outs, t) })
+	for _, out := range outs {
+		unshare(out)
+	}
+	s.reuse()
 	return outs
 }
 

@@ -326,18 +326,22 @@ func (f *goFile) composition(op *schema.Op) {
 //	results := core.Custom(core.Apply{...}, func() []*core.Tensor { ... })
 //	return results[0]
 func (f *goFile) customBody(op *schema.Op) []jen.Code {
-	var values []jen.Code
-	for i := range op.Results {
-		values = append(values, jen.Id("results").Index(jen.Lit(i)))
-	}
-	ret := jen.Return(jen.Id("list").Call(f.composed(op)))
+	ret := jen.Return(f.composedAll(op))
 	if len(op.Results) == 1 {
 		ret = jen.Return(jen.Index().Add(gofile.TensorType()).Values(f.composed(op)))
 	}
 	return []jen.Code{
 		jen.Id("results").Op(":=").Add(gofile.CoreName("Custom")).Call(f.applyBody(op), jen.Func().Params().Index().Add(gofile.TensorType()).Block(ret)),
-		jen.Return(values...),
+		jen.Return(eachOf("results", op)...),
 	}
+}
+
+// eachOf prints the elements of a list of op's results.
+func eachOf(list string, op *schema.Op) (values []jen.Code) {
+	for i := range op.Results {
+		values = append(values, jen.Id(list).Index(jen.Lit(i)))
+	}
+	return values
 }
 
 // composedBody prints a composition that its parts differentiate.
@@ -350,31 +354,37 @@ func (f *goFile) composedBody(op *schema.Op) []jen.Code {
 	if len(op.Operands()) > 0 {
 		in = jen.Id("in")
 	}
-	define := ":="
-	if len(op.Results) > 1 { // they are named
-		define = "="
-	}
-	if op.NoGrad && !(op.GoCompose != nil && len(op.Operands()) == 0) { // of no tensors Go code records nothing
-		if len(op.Results) == 1 {
-			body = append(body, jen.Var().Add(outs[0]).Add(gofile.CoreResults(op)))
-			define = "="
-		}
-		body = append(body, gofile.CoreName("NoGrad").Call(jen.Func().Params().Block(jen.List(outs...).Op(define).Add(f.composed(op)))))
-	} else {
-		body = append(body, jen.List(outs...).Op(define).Add(f.composed(op)))
-	}
-	if len(op.Results) > 1 && (op.GoCompose != nil || f.e.looks(op)) {
+	several := len(op.Results) > 1 // they are named
+	if several && (op.GoCompose != nil || f.e.looks(op)) {
 		end := []jen.Code{jen.Op("&").Id(opVar(op)), in}
 		for _, out := range outs {
 			end = append(end, jen.Op("&").Add(out))
 		}
-		body = append(body[:len(body)-1:len(body)-1], jen.Defer().Add(gofile.CoreName("Ended")).Call(end...), body[len(body)-1])
+		body = append(body, jen.Defer().Add(gofile.CoreName("Ended")).Call(end...))
 	}
-	named := append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, outs...)
-	if op.Results[0].List {
-		named[2] = jen.Id(resultName(op, 0)).Op("...")
+	made, results, value := outs, outs, f.composed(op)
+	kind := gofile.CoreResults(op)
+	if several && makesMore(op) {
+		made, results, value = []jen.Code{jen.Id("outs")}, eachOf("outs", op), f.composedAll(op)
+		kind = jen.Index().Add(gofile.TensorType())
 	}
-	return append(body, gofile.CoreName("Composed").Call(named...), jen.Return(outs...))
+	define := ":="
+	if several && !makesMore(op) {
+		define = "="
+	}
+	if op.NoGrad && !(op.GoCompose != nil && len(op.Operands()) == 0) { // of no tensors Go code records nothing
+		if define == ":=" {
+			body = append(body, jen.Var().Add(made[0]).Add(kind))
+		}
+		body = append(body, gofile.CoreName("NoGrad").Call(jen.Func().Params().Block(jen.List(made...).Op("=").Add(value))))
+	} else {
+		body = append(body, jen.List(made...).Op(define).Add(value))
+	}
+	named := append([]jen.Code{jen.Op("&").Id(opVar(op)), in}, made...)
+	if op.Results[0].List || several && makesMore(op) {
+		named[2] = jen.Add(made[0]).Op("...")
+	}
+	return append(body, gofile.CoreName("Composed").Call(named...), jen.Return(results...))
 }
 
 // resultName is the Go name of a result inside op's function.
@@ -393,6 +403,15 @@ func (f *goFile) composed(op *schema.Op) code {
 		return call
 	}
 	return gofile.CoreName("Composing").Call(jen.Func().Params().Add(gofile.TensorType()).Block(jen.Return(call)))
+}
+
+// composedAll is composed for several results, as a list.
+func (f *goFile) composedAll(op *schema.Op) code {
+	call := jen.Id("list").Call(f.composeCall(op))
+	if !makesMore(op) {
+		return call
+	}
+	return gofile.CoreName("ComposingAll").Call(jen.Func().Params().Index().Add(gofile.TensorType()).Block(jen.Return(call)))
 }
 
 // looks reports whether a composition looks into what it has made.
@@ -416,7 +435,8 @@ func makesMore(op *schema.Op) bool {
 		return len(op.GoCompose.With) > 0
 	}
 	parts := unit.PartsOf(op)
-	return len(parts) > 1 && slices.ContainsFunc(parts, makes)
+	return len(parts) > 1 && slices.ContainsFunc(parts, makes) ||
+		slices.ContainsFunc(parts, func(part *schema.Op) bool { return len(part.Results) > len(op.Results) })
 }
 
 // makes reports whether an operator may make a tensor with memory of its own.

@@ -110,11 +110,7 @@ func (f *goFile) again(op *schema.Op, arg func(*schema.Param) code, result func(
 	ret := jen.Return(jen.Id("outs"))
 	if !list {
 		again = jen.Id("list").Call(again)
-		var outs []jen.Code
-		for i := range op.Results {
-			outs = append(outs, jen.Id("outs").Index(jen.Lit(i)))
-		}
-		ret = jen.Return(outs...)
+		ret = jen.Return(eachOf("outs", op)...)
 	}
 	return []jen.Code{
 		jen.Id("outs").Op(":=").Add(gofile.CoreName("ComposingAll")).Call(jen.Func().Params().Index().Add(gofile.TensorType()).Block(jen.Return(result(true, again)))),
