@@ -319,7 +319,8 @@ func lstmRows[T float](r *recurrence, f set[T], w factor, gates, h, c, bias, out
 		toGates(r, s, inner, h, w)
 		before := c
 		each(r, func(k *cell[T], row int) {
-			z := k.lstmGates(f, rowOf(x, row, 4*r.width), rowOf(inner, row, 4*r.width), bias)
+			z := rowOf(inner, row, 4*r.width)
+			k.lstmGates(f, z, rowOf(x, row, 4*r.width), z, bias)
 			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
 			top, c, cs, hs := k.gate(k.room, 4), rowOf(before, row, r.width), rowOf(cs, row, r.width), rowOf(hs, row, r.width)
 			k.step.Cell(cs, top, forget, c, in, fresh)
@@ -330,14 +331,12 @@ func lstmRows[T float](r *recurrence, f set[T], w factor, gates, h, c, bias, out
 	}
 }
 
-// lstmGates returns the gates of a row: input, forget, cell and output.
-func (c *cell[T]) lstmGates(f set[T], x, y, bias []T) []T {
-	z := c.room[:4*c.width]
+// lstmGates sets z, which may be y, to the gates of a row: input, forget, cell and output.
+func (c *cell[T]) lstmGates(f set[T], z, x, y, bias []T) {
 	plus(z, x, y, bias)
 	c.apply(f.sigmoid, z[:2*c.width])
 	c.apply(f.tanh, c.gate(z, 2))
 	c.apply(f.sigmoid, c.gate(z, 3))
-	return z
 }
 
 var lstmGrads = table[recurrentFunc]{ir.Float32: lstmGrad[float32], ir.Float64: lstmGrad[float64]}
@@ -366,7 +365,8 @@ func lstmGradRows[T float](r *recurrence, f set[T], by factor, v, o [][]T) {
 		x, y, d := gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t)
 		dh, dc, c := state(r, g, t), state(r, gCells, t), state(r, before, t)
 		each(r, func(k *cell[T], row int) {
-			z := k.lstmGates(f, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
+			z := k.room[:4*w]
+			k.lstmGates(f, z, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
 			k.lstmGrads(f, z, rowOf(c, row, w), rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w))
 		})
 		toState(r, gh, d, by, false)
