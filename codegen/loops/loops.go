@@ -34,6 +34,7 @@ type Loop struct {
 	Product *x86.Product
 	Past    bool // past the caches
 	Each    int  // elements of the function that are one of the body
+	Chain   bool // its code is x86.Chain's
 }
 
 // A Set is what a body has for an instruction set; nil where there is nothing.
@@ -56,6 +57,9 @@ func (l *Loop) Key() string {
 	if l.Past {
 		past = "past "
 	}
+	if l.Chain {
+		past += "chain "
+	}
 	return past + l.ISA.String() + lower.Key(l.Prog)
 }
 
@@ -66,6 +70,9 @@ func (l *Loop) Func(name string) (*x86.Func, error) {
 		return x86.ComplexProduct(name, *l.Product, l.ISA), nil
 	case l.Past:
 		return x86.Stream(name, l.Prog, l.ISA)
+	}
+	if l.Chain {
+		return x86.Chain(name, l.Prog, l.ISA)
 	}
 	return x86.Loop(name, l.Prog, l.ISA)
 }

@@ -36,6 +36,7 @@ type loop struct {
 	tail     *allocator
 	array    func(k int) (reg, before string)
 	frameLow int    // bytes in the frame below the slots
+	chain    bool   // code that calls is of two vectors
 	prefix   string // of labels, where a function has several loops
 }
 
@@ -48,9 +49,16 @@ func (f *File) Loop(name string, p *lane.Prog, isa ISA) error { return f.add(Loo
 //
 // where p holds the results' arrays, then the inputs'. A result may be an input's
 // array. If the program has scalars, s is a *[K]uint64 of their bits in its stead.
-func Loop(name string, p *lane.Prog, isa ISA) (*Func, error) {
+func Loop(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, false) }
+
+// Chain makes a Loop of several operators one after the other: two vectors are computed side
+// by side where it calls functions, too, so that one need not wait for its own last result.
+func Chain(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, true) }
+
+func makeLoop(name string, p *lane.Prog, isa ISA, chain bool) (*Func, error) {
 	l, err := newLoop(p, isa)
 	if err == nil {
+		l.chain = chain
 		err = l.ready()
 	}
 	if err != nil {
@@ -150,9 +158,9 @@ func (l *loop) allocate() error {
 	}
 	copies := 4
 	switch n := len(one.insts); {
-	case one.calls || n > 120:
+	case one.calls && !l.chain || n > 120:
 		copies = 1
-	case n > 50:
+	case one.calls || n > 50:
 		copies = 2
 	}
 	low := 0

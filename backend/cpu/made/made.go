@@ -139,6 +139,11 @@ func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level) (*Cod
 		if c.set, err = c.body.Loops(isa); err != nil {
 			continue
 		}
+		for _, l := range []*loops.Loop{c.set.Main, c.set.Float16, c.set.BFloat16, c.set.Ports} {
+			if l != nil {
+				l.Chain = op.Tags&ir.TagFused != 0
+			}
+		}
 		if c.Main, err = Loop(c.set.Main, c.body); err == nil {
 			return &c, nil
 		}
