@@ -208,6 +208,9 @@ func TestJudge(t *testing.T) {
 		{"copy, met", ofCopy(0.5), n(2200), nil, []verdict{{2150, true}}},
 		{"copy, PyTorch is slower", ofCopy(0.5), n(2100), n(2000), []verdict{{2150, false}}},
 		{"copy, PyTorch is faster", ofCopy(0.5), n(3900), n(4000), []verdict{{3920, false}}},
+		{"the lower of two, met", atLeast(3, byPyTorch).orAtLeast(0.5, copyRow), n(2100), n(1000), []verdict{{2050, true}}},
+		{"the lower of two, missed", atLeast(1, byPyTorch).orAtLeast(0.5, copyRow), n(900), n(1000), []verdict{{1000, false}}},
+		{"the other is unknown", atLeast(1, byPyTorch).orAtLeast(0.5, "no row"), n(900), n(1000), nil},
 		{"an unknown row", atMost(1, "no row"), n(1), nil, nil},
 	} {
 		o := outcome{Name: "x", Ours: c.ours, PyTorch: c.theirs, targets: []target{c.target}}

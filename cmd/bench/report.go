@@ -8,6 +8,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"strings"
 	"text/tabwriter"
 )
 
@@ -205,6 +206,13 @@ func (t target) need(o *outcome, rows map[string]*outcome) (float64, bool) {
 	if t.match && o.PyTorch != nil {
 		need = max(need, near*o.PyTorch.Value)
 	}
+	if t.or != nil {
+		other, ok := t.or.need(o, rows)
+		if !ok {
+			return 0, false
+		}
+		need = min(need, other)
+	}
 	return need, true
 }
 
@@ -222,6 +230,9 @@ func (t target) String() string {
 	}
 	if t.of != absolute {
 		text += " " + t.of
+	}
+	if t.or != nil {
+		text += " or " + strings.TrimPrefix(t.or.String(), ">= ")
 	}
 	return text
 }

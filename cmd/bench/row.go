@@ -223,11 +223,19 @@ const (
 type target struct {
 	of              string // byPyTorch, absolute or the name of a row
 	atMost, atLeast float64
-	match           bool // where PyTorch is faster than the share, it decides
+	match           bool    // where PyTorch is faster than the share, it decides
+	or              *target // atLeast: what is asked for is the lower of both
 }
 
 func atMost(share float64, of string) target  { return target{of: of, atMost: share} }
 func atLeast(share float64, of string) target { return target{of: of, atLeast: share} }
+
+// orAtLeast asks for a share of something else where that is lower.
+func (t target) orAtLeast(share float64, of string) target {
+	other := atLeast(share, of)
+	t.or = &other
+	return t
+}
 
 // ofCopy asks for a share of the measured device copy or, where PyTorch is
 // faster than that, for PyTorch's speed.

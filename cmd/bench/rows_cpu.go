@@ -51,9 +51,13 @@ func (r row) with(threads int) row {
 	if r.limit {
 		r.fact, r.native = limitOf(r.native, r.unit), ""
 	}
-	for _, t := range r.targets {
+	r.targets = slices.Clone(r.targets)
+	for i, t := range r.targets {
 		if l, ok := limits[t.of]; ok {
 			r.bound = fmt.Sprintf(l.native, threads)
+		}
+		if t.or != nil { // another row with as many
+			r.targets[i] = t.orAtLeast(t.or.atLeast, withThreads(t.or.of, threads))
 		}
 	}
 	return r
