@@ -183,7 +183,7 @@ func settle(dev device.Device) {
 // TestAcrossChanged: what the backward program computes again is of what the function read, where
 // the pass changes this before the value is needed.
 func TestAcrossChanged(t *testing.T) {
-	const n = 1 << 10
+	const n = 1 << 9
 	f := func(x ...tensor.Tensor) (tensor.Tensor, error) {
 		y := x[0].Mul(x[1].MulScalar(3))
 		_, err := y.RegisterHook(func(g tensor.Tensor) tensor.Tensor {

@@ -213,7 +213,7 @@ func (r runner) leftOut(i, n int, dt ir.DType) bool {
 	case n > 60:
 		return turn%8 != 0
 	case n > 8:
-		return turn%2 != 0
+		return turn%3 != 0
 	}
 	return false
 }

@@ -43,7 +43,7 @@ func TestUsualReductions(t *testing.T) {
 		for _, c := range usualCases {
 			for _, layout := range cputest.Layouts {
 				for _, dtypes := range [][3]ir.DType{{ir.Float32, ir.Float32, ir.Float32}, {ir.Float16, ir.Float32, ir.Float32}, {ir.Uint8, ir.Int64, ir.Int64}, {ir.Float64, ir.Float64, ir.Float32}} {
-					if tried++; testing.Short() && tried%19 != 0 { // all dtypes, layouts and shapes come by
+					if tried++; testing.Short() && tried%37 != 0 { // all dtypes, layouts and shapes come by
 						continue
 					}
 					what := fmt.Sprintf("%v over %v, %s %v, %s", c.shape, c.axes, layout, dtypes, level)
@@ -119,7 +119,7 @@ func TestUsualScans(t *testing.T) {
 		}{{[]int{1}, 0}, {[]int{0}, 0}, {[]int{70001}, 0}, {[]int{3, 4}, 0}, {[]int{40, 301}, 1}, {[]int{301, 41}, 0}, {[]int{5, 6, 7}, 1}, {[]int{2, 2000, 3}, 1}, {[]int{2, 70, 600}, 1}} {
 			for _, layout := range cputest.Layouts {
 				for _, dtypes := range [][2]ir.DType{{ir.Float32, ir.Float32}, {ir.Int16, ir.Int64}, {ir.Float16, ir.Float32}} {
-					if tried++; testing.Short() && tried%7 != 0 {
+					if tried++; testing.Short() && tried%13 != 0 {
 						continue
 					}
 					x := cputest.Fill(cputest.NewView(dtypes[0], layout, c.shape...), rng, -9, 9)

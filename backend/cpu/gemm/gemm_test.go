@@ -47,7 +47,7 @@ func testMul[T Number](t *testing.T, name string) {
 		m, n, k := s[0], s[1], s[2]
 		for al := range layouts {
 			for bl := range layouts {
-				if testing.Short() && rng.IntN(4) > 0 {
+				if testing.Short() && rng.IntN(8) > 0 {
 					continue
 				}
 				if s[0]*s[1]*s[2] > 1<<20 && al != "row-major" && bl != "row-major" {

@@ -72,7 +72,11 @@ func testIntegers[T integer](t *testing.T, level simd.Level, rng *rand.Rand, m, 
 func TestIntegers(t *testing.T) {
 	eachLevel(t, func(t *testing.T, level simd.Level) {
 		rng := rand.New(rand.NewPCG(10, uint64(level)))
-		for range 600 {
+		times := 600
+		if testing.Short() {
+			times = 100
+		}
+		for range times {
 			m, n, k := 1+rng.IntN(40), 1+rng.IntN(40), 1+rng.IntN(40)
 			testIntegers[int32](t, level, rng, m, n, k)
 			testIntegers[int64](t, level, rng, m, n, k)

@@ -71,7 +71,10 @@ func eachPadCase(t *testing.T, dtypes []ir.DType, f func(what string, dtype ir.D
 				if ir.NumElements(c.shape) > 1000 {
 					some = dtypes[:2]
 				}
-				for _, dtype := range some {
+				for d, dtype := range some {
+					if testing.Short() && (i+how+procs+d)%3 != 0 { // other cases have the other dtypes
+						continue
+					}
 					for _, layout := range someLayouts(rng) {
 						f(fmt.Sprintf("%s %s %v by %v, way %d, %d processors", dtype, layout, c.shape, c.padding, how, procs), dtype, c, how, layout, anyOf(rng, resultLayouts))
 					}

@@ -124,6 +124,9 @@ func TestRecurrencesByRows(t *testing.T) {
 			"rnn grad":  {RNNSequenceGrad, []ir.Value{flag(true), flag(true)}, [][]int{states, states, weight(1)}, [][]int{states, one}},
 		} {
 			for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
+				if testing.Short() && (dtype == ir.Float32) != (len(name)%2 == 0) { // each in one of them
+					continue
+				}
 				in, _ := views(dtype, k.in...)
 				var first [][]float64
 				for _, procs := range []int{1, 2, 3, 16} {
