@@ -71,7 +71,7 @@ type winograd struct {
 func convolveWinograd(v *convolution, x ir.View, weight unsafe.Pointer, out unsafe.Pointer) {
 	w := winograd{v: v, level: simd.Active(), x: x, weight: weight, out: out, tall: (v.out[0] + 1) / 2, wide: (v.out[1] + 1) / 2}
 	key := winogradPacking{weight, v.outs, v.channels}
-	bytes := conv.WinogradPlanes * v.outs * v.channels * 4
+	bytes := conv.WinogradPlanes * w.plane() * 4
 	prepare := func() any {
 		b := offheap.New(bytes)
 		w.prepare(b.Ptr())
@@ -99,9 +99,13 @@ type winogradPacking struct {
 // prepare sets the planes at dst to those of the weight.
 func (w *winograd) prepare(dst unsafe.Pointer) {
 	n := w.v.outs * w.v.channels
-	kernels, planes := unsafe.Slice((*float32)(w.weight), 9*n), unsafe.Slice((*float32)(dst), conv.WinogradPlanes*n)
-	pool.For(n, moveWork/64, func(lo, hi int) { conv.WinogradKernels(planes[lo:], n, kernels[9*lo:9*hi]) })
+	kernels, planes := unsafe.Slice((*float32)(w.weight), 9*n), unsafe.Slice((*float32)(dst), conv.WinogradPlanes*w.plane())
+	pool.For(n, moveWork/64, func(lo, hi int) { conv.WinogradKernels(planes[lo:], w.plane(), kernels[9*lo:9*hi]) })
 }
+
+// plane returns how many elements apart the planes of kernels are, so that they begin at places of
+// their own in a cache.
+func (w *winograd) plane() int { return ((w.v.outs*w.v.channels+15)/16 | 1) * 16 }
 
 // cut chooses the blocks and pieces that take the least time.
 func (w *winograd) cut() {
@@ -205,7 +209,7 @@ func (w *winograd) multiply(r0, r1, n int, tiles, sums *planes) {
 	p := gemm.Product[float32]{M: r1 - r0, N: n, K: v.channels, Stretch: min(v.channels, winogradStretch), Serial: true}
 	p.A, p.B, p.C = gemm.Matrix{Row: v.channels, Col: 1}, gemm.Matrix{Row: tiles.pitch / 4, Col: 1}, gemm.Matrix{Row: sums.pitch / 4, Col: 1}
 	p.Each(conv.WinogradPlanes, func(i int) (a, b, c unsafe.Pointer) {
-		return unsafe.Add(w.kernels, (i*v.outs+r0)*v.channels*4), unsafe.Add(tiles.at, i*tiles.plane), unsafe.Add(sums.at, i*sums.plane)
+		return unsafe.Add(w.kernels, (i*w.plane()+r0*v.channels)*4), unsafe.Add(tiles.at, i*tiles.plane), unsafe.Add(sums.at, i*sums.plane)
 	})
 }
 
