@@ -24,6 +24,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // Driver is the CPU's device.Driver. The zero Driver is ready for use.
@@ -115,7 +116,8 @@ func (d *Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 	if d.unchecked.Add(bytes) >= checkedBytes {
 		d.unchecked.Store(0)
 		if !available(bytes) {
-			debug.FreeOSMemory() // what the collector holds counts as used until then
+			offheap.Collect() // what the collector holds counts as used until then
+			debug.FreeOSMemory()
 			if free, _, known := room(); known && bytes+checkedBytes > free {
 				d.unchecked.Store(checkedBytes) // the next one is compared, too
 				return m, fmt.Errorf("%w: cpu: cannot allocate %d bytes, %d are available", device.ErrOutOfMemory, bytes, free)

@@ -137,7 +137,7 @@ func (rec *Recorded) drawn(tape *random.Tape) *random.Tape {
 func (rec *Recorded) allocate(f *frame) error {
 	for i := range rec.blocks {
 		d, alloc := &rec.blocks[i], memory.Alloc
-		if len(rec.blocks) == 1 { // recorded work of another device keeps addresses, not the block
+		if len(rec.blocks) == 1 && len(rec.exchanges) == 0 { // recorded work of another device, and an engine's calls that were given up, keep addresses, not the block
 			alloc = memory.AllocTemporaries
 		}
 		b, err := alloc(d.dev, d.drv, current(d.dev), d.bytes)

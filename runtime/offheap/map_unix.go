@@ -10,7 +10,13 @@ func mapped(n int) []byte {
 	if err != nil {
 		return nil
 	}
+	if n >= hugeFrom {
+		adviseHuge(data)
+	}
 	return data
 }
+
+// hugeFrom is how many bytes are asked for in large pages, which are quicker to touch.
+const hugeFrom = 4 << 20
 
 func unmap(data []byte) { _ = unix.Munmap(data) }

@@ -4,10 +4,10 @@
 package offheap
 
 import (
-	"math"
 	"runtime"
 	"runtime/metrics"
-	"sync/atomic"
+	"sync"
+	"time"
 	"unsafe"
 )
 
@@ -43,15 +43,16 @@ func (b *Block) Ptr() unsafe.Pointer { return b.ptr }
 func (b *Block) Bytes(n int) []byte { return unsafe.Slice((*byte)(b.ptr), n) }
 
 func giveBack(data []byte) {
-	pace.held.Add(-int64(len(data)))
+	pace.gave(int64(len(data)))
 	unmap(data)
 }
 
 // A pacer has garbage collected after as much memory as Go's own heap would have it: the
 // collector does not see that blocks, of which it knows some bytes each, hold any.
 type pacer struct {
-	held  atomic.Int64 // bytes of the blocks that there are
-	since atomic.Int64 // bytes of those made since garbage was collected for them
+	mu   sync.Mutex
+	held int64 // bytes of the blocks that there are
+	live int64 // of those that were there when garbage was collected for them, at most
 }
 
 var pace pacer
@@ -61,21 +62,64 @@ const always = 32 << 20
 
 // took notes a block, and collects garbage where it is time.
 func (p *pacer) took(n int64) {
-	held, since := p.held.Add(n), p.since.Add(n)
-	if since < always || float64(since) < float64(held-since)*growth() {
-		return
+	p.mu.Lock()
+	p.live = min(p.live, p.held)
+	p.held += n
+	due := p.held-p.live >= always && late(p.held, p.live)
+	if due {
+		p.live = p.held
 	}
-	if p.since.CompareAndSwap(since, 0) && growth() < math.MaxInt32 {
+	p.mu.Unlock()
+	if due {
 		runtime.GC()
 	}
 }
 
-// growth returns by which part of what is in use the heap grows before it is collected, as
-// GOGC says it.
-func growth() float64 {
-	sample := []metrics.Sample{{Name: "/gc/gogc:percent"}}
-	if metrics.Read(sample); sample[0].Value.Kind() != metrics.KindUint64 {
-		return 1
-	}
-	return float64(sample[0].Value.Uint64()) / 100
+func (p *pacer) gave(n int64) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.held -= n
 }
+
+// now returns the bytes of the blocks that there are.
+func (p *pacer) now() int64 {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.held
+}
+
+// late reports whether blocks have grown, from live bytes to held, by what GOGC lets the heap and
+// them grow together, or beyond what GOMEMLIMIT leaves for them.
+func late(held, live int64) bool {
+	samples := []metrics.Sample{
+		{Name: "/gc/gogc:percent"}, {Name: "/gc/heap/live:bytes"}, {Name: "/gc/gomemlimit:bytes"}, {Name: "/memory/classes/total:bytes"},
+	}
+	metrics.Read(samples)
+	var v [4]float64
+	for i, s := range samples {
+		if s.Value.Kind() != metrics.KindUint64 {
+			return true // of another Go: as if nothing else lived
+		}
+		v[i] = float64(s.Value.Uint64())
+	}
+	return float64(held-live) >= (float64(live)+v[1])*v[0]/100 || float64(held)+v[3] > v[2]
+}
+
+// collectWait bounds the wait for what a collection has started.
+const collectWait = 2 * time.Second
+
+// Collect collects garbage, and waits until the memory of blocks that nobody had went back, but not
+// for long.
+func Collect() {
+	runtime.GC()
+	done := make(chan struct{})
+	runtime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, done)
+	runtime.GC() // what is queued now runs after the cleanups of the first one
+	select {
+	case <-done:
+	case <-time.After(collectWait):
+	}
+}
+
+// A marker is garbage that is too large for an allocation that others share.
+type marker struct{ _ [4]int64 }

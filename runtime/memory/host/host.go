@@ -78,7 +78,7 @@ func Alloc(drv device.Driver, bytes int64) (b *Block, loan uint64, err error) {
 	class := Class(bytes)
 	if b = unused.take(class); b == nil {
 		m, err := drv.Alloc(0, classSize(class))
-		if errors.Is(err, device.ErrOutOfMemory) && unused.empty() {
+		if errors.Is(err, device.ErrOutOfMemory) && empty() {
 			m, err = drv.Alloc(0, classSize(class))
 		}
 		if err != nil {
@@ -115,9 +115,12 @@ func (b *Block) Free(loan uint64) bool {
 
 // Empty gives the blocks that nobody uses to Go's collector, which gives their memory
 // back to the system in its time. The small blocks among them belong to it in any case.
-func Empty() {
-	unused.empty()
-	outside.empty()
+func Empty() { empty() }
+
+// empty is Empty, and reports whether there were any.
+func empty() bool {
+	inside, outside := unused.empty(), outside.empty()
+	return inside || outside
 }
 
 // take returns the block of a class that was given back last, or nil.
