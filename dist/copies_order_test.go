@@ -15,14 +15,31 @@ import (
 )
 
 // TestCapturedCopiesInAnyOrder replays batches that were captured one behind the other, and waited
-// for later, on devices that do recorded work in any order that is one of its: no rank waits for one
-// that waits for it, and sums are right.
+// for later, on devices that do recorded work in any order that is one of its, and all of their work
+// in one queue, in two, or in as many as there are streams: no rank waits for one that waits for it,
+// and sums are right.
 func TestCapturedCopiesInAnyOrder(t *testing.T) {
+	for queues := range 3 {
+		t.Run(fmt.Sprintf("%d queues", queues), func(t *testing.T) {
+			simulating(t, sim.Config{Devices: 3, Async: true, Run: optest.OnCPU, AnyOrder: true, Queues: queues})
+			inAnyOrders(t)
+		})
+	}
+}
+
+// simulating installs simulated devices until the test ends.
+func simulating(t testing.TB, c sim.Config) *sim.Driver {
+	t.Helper()
 	onSimulated(t)
 	before, err := device.DriverOf(device.KindSim)
 	must(t, err)
 	t.Cleanup(func() { device.Install(before) })
-	device.Install(sim.New(sim.Config{Devices: 3, Async: true, Run: optest.OnCPU, AnyOrder: true}))
+	drv := sim.New(c)
+	device.Install(drv)
+	return drv
+}
+
+func inAnyOrders(t *testing.T) {
 	copying(t, 512)
 	replays := 200
 	if testing.Short() {

@@ -66,7 +66,10 @@ func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
 // others. All ranks then capture the same calls with such sums in the same order, and replay them as
 // often: a rank's replay waits for those of the others. The graphs of a group share what they wait by:
 // all ranks replay the same ones in the same order, one after another; two at once, on two streams,
-// or in another order on another rank give wrong values. A group that failed lets replays that are
+// or in another order on another rank give wrong values. With other groups, and with calls that are not
+// captured, there is one order on all ranks as well: a device may do what is on several streams one
+// after the other, and what is before a replay then must not wait for what another rank has behind its
+// own. A group that failed lets replays that are
 // under way end with values of no use, and later ones return its error; those after a rank's Close
 // wrap ErrClosed. It is for devices that reach one another's memory and whose
 // streams can wait for words of it, as CUDA's do; others, and CopyEngines(false), give an error that

@@ -2,8 +2,10 @@ package sim
 
 import (
 	"fmt"
-	"sync"
+	"runtime"
 	"sync/atomic"
+	"time"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -17,66 +19,44 @@ var (
 	awaitWordOp = &ir.Op{Name: "wait for a word"}
 )
 
-// words is what streams wait for words with.
-type words struct {
-	mu      sync.Mutex // held to change a word, and to look at one
-	changed sync.Cond
+// signal is start for a word.
+func (d *Driver) signal(dev int, s device.StreamID, word *atomic.Uint32) (*accelerator, *stream, error) {
+	a, on, err := d.start(dev, s, int64(unsafe.Sizeof(*word)))
+	if err == nil && word == nil {
+		err = fmt.Errorf("%w: %s: a nil word; want one in page-locked memory", device.ErrInvalid, a)
+	}
+	return a, on, err
 }
 
-// word returns a word of a device.
-func (a *accelerator) word(addr uint64) (*atomic.Uint32, error) {
-	at, err := a.at(addr, 4, false)
-	if err == nil && addr%4 != 0 {
-		err = fmt.Errorf("%s: the word at %#x is not aligned to 4 bytes", a, addr)
-	}
-	return (*atomic.Uint32)(at), err
-}
-
-// WriteWord writes a word of another device, in stream order.
-func (d *Driver) WriteWord(dev int, s device.StreamID, toDev int, addr uint64, value uint32) error {
-	a, on, err := d.start(dev, s, 4)
+// WriteWord writes a word in stream order.
+func (d *Driver) WriteWord(dev int, s device.StreamID, word *atomic.Uint32, value uint32) error {
+	a, on, err := d.signal(dev, s, word)
 	if err != nil {
 		return err
 	}
-	peer, err := d.device(toDev)
-	if err != nil {
-		return err
-	}
-	if peer != a && !device.OpenPeer(d, dev, toDev) {
-		return fmt.Errorf("%w: %s does not reach the memory of %s", device.ErrUnavailable, a, peer)
-	}
-	word, err := peer.word(addr)
-	if err != nil {
-		return err
-	}
-	return a.enqueue(on, writeWordOp, d.holding(func() error {
-		d.words.mu.Lock()
-		defer d.words.mu.Unlock()
+	return a.enqueue(on, writeWordOp, func() error {
 		word.Store(value)
-		d.words.changed.Broadcast()
 		return nil
-	}, addr))
+	})
 }
 
-// AwaitWord has a stream wait for a word.
-func (d *Driver) AwaitWord(dev int, s device.StreamID, addr uint64, value uint32) error {
-	a, on, err := d.start(dev, s, 4)
+// AwaitWord has a stream wait for a word. As a device does, it looks again and again.
+func (d *Driver) AwaitWord(dev int, s device.StreamID, word *atomic.Uint32, value uint32) error {
+	a, on, err := d.signal(dev, s, word)
 	if err != nil {
 		return err
 	}
-	word, err := a.word(addr)
-	if err != nil {
-		return err
-	}
-	return a.enqueue(on, awaitWordOp, d.holding(func() error {
-		d.words.mu.Lock()
-		defer d.words.mu.Unlock()
-		for word.Load() < value {
+	return a.enqueue(on, awaitWordOp, func() error {
+		for looks := 0; word.Load() < value; looks++ {
 			if err := a.usable(); err != nil {
 				return err
 			}
-			d.words.changed.Wait()
+			if looks < 100 {
+				runtime.Gosched()
+			} else {
+				time.Sleep(50 * time.Microsecond)
+			}
 		}
 		return nil
-	}, addr))
+	})
 }

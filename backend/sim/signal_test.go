@@ -2,17 +2,34 @@ package sim_test
 
 import (
 	"context"
+	"errors"
+	"sync/atomic"
 	"testing"
+	"time"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
+// words returns n words, all 0, in memory of a driver's AllocHost.
+func words(t testing.TB, drv device.Driver, n int) []atomic.Uint32 {
+	t.Helper()
+	m, err := drv.AllocHost(int64(4 * n))
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := unsafe.Slice((*atomic.Uint32)(m.Host), n)
+	for i := range list {
+		list[i].Store(0)
+	}
+	return list
+}
+
 // TestWords has recordings of two devices wait for one another by words, in launches that are
 // given in any order, and sees that words are checked.
 func TestWords(t *testing.T) {
 	drv := sim.New(sim.Config{Devices: 2, Async: true})
-	var words [2]device.Memory
 	var streams [2]device.StreamID
 	var err error
 	must := func(err error) {
@@ -21,26 +38,20 @@ func TestWords(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	for d := range 2 {
-		words[d], err = drv.Alloc(d, 64)
-		must(err)
-		streams[d], err = drv.NewStream(d, 0)
-		must(err)
-		must(drv.Zero(d, streams[d], words[d], 64))
-		must(drv.SyncStream(context.Background(), d, streams[d]))
-	}
+	word := words(t, drv, 4) // two of each device
 	var recorded [2]device.Recording
 	for d := range 2 {
-		s, other := streams[d], 1-d
+		streams[d], err = drv.NewStream(d, 0)
+		must(err)
+		s, own, other := streams[d], word[2*d:], word[2*(1-d):]
 		_, err := drv.BeginCapture(d, s, device.CaptureOptions{})
 		must(err)
 		for range 2 { // there and back, which each waits for
-			must(drv.WriteWord(d, s, other, words[other].Addr, 1))
-			must(drv.AwaitWord(d, s, words[d].Addr, 1))
-			must(drv.WriteWord(d, s, d, words[d].Addr, 0))
-			must(drv.WriteWord(d, s, other, words[other].Addr+4, 1))
-			must(drv.AwaitWord(d, s, words[d].Addr+4, 1))
-			must(drv.WriteWord(d, s, d, words[d].Addr+4, 0))
+			for k := range 2 {
+				must(drv.WriteWord(d, s, &other[k], 1))
+				must(drv.AwaitWord(d, s, &own[k], 1))
+				must(drv.WriteWord(d, s, &own[k], 0))
+			}
 		}
 		recorded[d], err = drv.EndCapture(d, s)
 		must(err)
@@ -58,14 +69,46 @@ func TestWords(t *testing.T) {
 		must(drv.SyncStream(context.Background(), d, streams[d]))
 	}
 	for what, err := range map[string]error{
-		"an odd address":          drv.WriteWord(0, streams[0], 1, words[1].Addr+2, 1),
-		"no memory":               drv.AwaitWord(0, streams[0], 64, 1),
-		"another device's":        drv.AwaitWord(0, streams[0], words[1].Addr, 1),
-		"a device that is not":    drv.WriteWord(0, streams[0], 2, words[1].Addr, 1),
-		"beyond the memory's end": drv.AwaitWord(0, streams[0], words[0].Addr+uint64(words[0].Bytes), 1),
+		"write no word":        drv.WriteWord(0, streams[0], nil, 1),
+		"await no word":        drv.AwaitWord(0, streams[0], nil, 1),
+		"a device that is not": drv.WriteWord(2, streams[0], &word[0], 1),
+		"another's stream":     drv.AwaitWord(1, streams[0], &word[0], 1),
 	} {
 		if err == nil {
 			t.Errorf("%s: no error", what)
+		}
+	}
+}
+
+// TestQueues has streams share a queue: what one is given waits for what another was given before,
+// so a word that a stream writes does not end a wait that was given to the queue before. What the host
+// stores does. A wait for a stream is not for what others were given later.
+func TestQueues(t *testing.T) {
+	for _, queues := range []int{0, 1, 2} {
+		drv := sim.New(sim.Config{Devices: 1, Async: true, Queues: queues})
+		var on []device.StreamID // the default stream's queue has every second of two
+		for range 2 {
+			s, err := drv.NewStream(0, 0)
+			if err != nil {
+				t.Fatal(err)
+			}
+			on = append(on, s)
+		}
+		word := words(t, drv, 3)
+		if err := errors.Join(drv.WriteWord(0, on[1], &word[2], 1), drv.AwaitWord(0, 0, &word[0], 1),
+			drv.SyncStream(context.Background(), 0, on[1])); err != nil {
+			t.Fatal(err)
+		}
+		err := errors.Join(drv.WriteWord(0, on[0], &word[1], 1), drv.WriteWord(0, on[1], &word[0], 1))
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Millisecond)
+		sync := drv.SyncStream(ctx, 0, 0)
+		cancel()
+		if held := errors.Is(sync, context.DeadlineExceeded); err != nil || held != (queues == 1 || queues == 2) {
+			t.Errorf("%d queues: the wait ended with %v, %v", queues, sync, err)
+		}
+		word[0].Store(1)
+		if err := drv.SyncDevice(context.Background(), 0); err != nil || word[1].Load() != 1 {
+			t.Errorf("%d queues: %v, the word behind the wait is %d", queues, err, word[1].Load())
 		}
 	}
 }

@@ -49,6 +49,10 @@ type Config struct {
 	// AnyOrder has recorded work run in any order that is one of its, another one each time, as a
 	// device may whose branches share a queue. Without it the order is that of recording.
 	AnyOrder bool
+	// Queues is how many queues each device has for the work of its streams, which take them in
+	// turn: work waits for all that was given to its queue before, on whatever stream, as on a
+	// device with more streams than CUDA_DEVICE_MAX_CONNECTIONS. 0: a queue for each stream.
+	Queues int
 	// Run computes a call whose views are in host memory; nil: the reference interpreter
 	// does, which is right to more digits than a device's kernels and a hundred times slower.
 	Run func(c *ir.Call) error
@@ -63,7 +67,6 @@ type Driver struct {
 	config    Config
 	devices   []*accelerator
 	capturing captures
-	words     words
 
 	mu      sync.Mutex // guards what follows
 	streams map[device.StreamID]*stream
@@ -83,7 +86,8 @@ type accelerator struct {
 	driver   *Driver
 	index    int
 	memory   memory
-	first    *stream // the default stream
+	first    *stream  // the default stream
+	queues   []*queue // that streams share; none: each has its own
 	fftPlans *fftplans.Cache
 
 	mu     sync.Mutex // guards what follows
@@ -91,6 +95,7 @@ type accelerator struct {
 	peers  map[int]bool
 	counts Counters
 	faults []fault
+	made   int // streams so far
 }
 
 // standard makes the reference's kernels of the standard operators known.
@@ -109,11 +114,13 @@ func New(c Config) *Driver {
 		c.Run = ref.Run
 	}
 	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
-	d.words.changed.L = &d.words.mu
 	for i := range c.Devices {
 		a := &accelerator{driver: d, index: i, fftPlans: fftplans.New(fftplans.DefaultMax), peers: map[int]bool{}}
 		a.memory.init(i, c.Memory)
-		a.first = &stream{dev: a}
+		for range c.Queues {
+			a.queues = append(a.queues, &queue{})
+		}
+		a.first = &stream{dev: a, queue: a.nextQueue()}
 		d.devices = append(d.devices, a)
 	}
 	return d
@@ -165,14 +172,10 @@ func (a *accelerator) String() string { return a.driver.name(a.index) }
 // lose makes the device useless. Of several reasons the first counts.
 func (a *accelerator) lose(why error) {
 	a.mu.Lock()
+	defer a.mu.Unlock()
 	if a.lost == nil {
 		a.lost = fmt.Errorf("%w: %s: %w", device.ErrLost, a, why)
 	}
-	a.mu.Unlock()
-	w := &a.driver.words // streams that wait for words end
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.changed.Broadcast()
 }
 
 // usable returns why the device was lost, or nil.

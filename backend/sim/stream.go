@@ -12,26 +12,53 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// A stream is a queue of work that is done in order. A goroutine works on it
-// while there is any.
+// A stream is work that is done in order. It is given to a queue, which other streams may share.
 type stream struct {
 	id       device.StreamID
 	dev      *accelerator
 	priority int
+	queue    *queue
 
-	mu      sync.Mutex // guards what follows
-	queue   []work
-	pending int   // work that is not done, in the queue or just out of it
-	busy    bool  // a goroutine works on the queue
-	fault   error // of work that was done after its call returned, until it is told
+	mu    sync.Mutex // guards what follows
+	given uint64     // pieces of work so far
+	done  uint64     // how many of them are
+	waits []wait
+	fault error // of work that was done after its call returned, until it is told
 
 	flight device.Flight
 }
 
+// A wait is for the first pieces of a stream's work to be done, which closes over.
+type wait struct {
+	first uint64
+	over  chan struct{}
+}
+
+// A queue is work of streams that a device does one after the other. A goroutine works on it while
+// there is any.
+type queue struct {
+	mu   sync.Mutex // guards what follows
+	list []work
+	busy bool // a goroutine works on the list
+}
+
 // work is one entry of a queue.
 type work struct {
+	of   *stream
 	run  func() error
 	done func(error) // called with what run returned
+}
+
+// nextQueue returns the queue of a new stream.
+func (a *accelerator) nextQueue() *queue {
+	if len(a.queues) == 0 {
+		return &queue{}
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	q := a.queues[a.made%len(a.queues)]
+	a.made++
+	return q
 }
 
 // submit queues work. Without Config.Async it returns when the work is done,
@@ -45,14 +72,14 @@ func (s *stream) submit(run func() error) error {
 		return err
 	}
 	if s.dev.driver.config.Async {
-		s.push(work{func() error {
+		s.push(work{s, func() error {
 			s.fail(run()) // before the work counts as done
 			return nil
 		}, func(error) {}})
 		return nil
 	}
 	done := make(chan error, 1)
-	s.push(work{run, func(err error) { done <- err }})
+	s.push(work{s, run, func(err error) { done <- err }})
 	return <-done
 }
 
@@ -84,58 +111,76 @@ func (s *stream) report() error {
 }
 
 func (s *stream) push(w work) {
+	q := s.queue
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.queue = append(s.queue, w)
-	s.pending++
-	if !s.busy {
-		s.busy = true
-		go s.drain()
+	s.given++
+	s.mu.Unlock()
+	q.list = append(q.list, w)
+	if !q.busy {
+		q.busy = true
+		go q.drain()
 	}
 }
 
 // drain works on the queue until it is empty.
-func (s *stream) drain() {
+func (q *queue) drain() {
 	for {
-		s.mu.Lock()
-		if len(s.queue) == 0 {
-			s.busy, s.queue = false, nil
-			s.mu.Unlock()
+		q.mu.Lock()
+		if len(q.list) == 0 {
+			q.busy, q.list = false, nil
+			q.mu.Unlock()
 			return
 		}
-		w := s.queue[0]
-		s.queue = s.queue[1:]
-		s.mu.Unlock()
+		w := q.list[0]
+		q.list = q.list[1:]
+		q.mu.Unlock()
 		err := w.run()
-		s.mu.Lock()
-		s.pending--
-		s.mu.Unlock()
+		w.of.passed()
 		w.done(err)
 	}
+}
+
+// passed notes that the next piece of work is done.
+func (s *stream) passed() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.done++
+	s.waits = slices.DeleteFunc(s.waits, func(w wait) bool {
+		if w.first > s.done {
+			return false
+		}
+		close(w.over)
+		return true
+	})
 }
 
 func (s *stream) idle() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pending == 0
+	return s.done == s.given
 }
 
 // over reports whether nothing more is to be heard of a destroyed stream.
 func (s *stream) over() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.pending == 0 && s.fault == nil
+	return s.done == s.given && s.fault == nil
 }
 
-// wait waits until all work queued so far is done.
+// wait waits until all work given so far is done.
 func (s *stream) wait(ctx context.Context) error {
-	if s.idle() {
+	s.mu.Lock()
+	if s.done == s.given {
+		s.mu.Unlock()
 		return nil
 	}
-	done := make(chan struct{})
-	s.push(work{func() error { return nil }, func(error) { close(done) }})
+	w := wait{s.given, make(chan struct{})}
+	s.waits = append(s.waits, w)
+	s.mu.Unlock()
 	select {
-	case <-done:
+	case <-w.over:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
@@ -209,7 +254,7 @@ func (d *Driver) NewStream(dev, priority int) (device.StreamID, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.nextID++
-	s := &stream{id: device.StreamID(d.nextID), dev: a, priority: min(max(priority, highestPriority), lowestPriority)}
+	s := &stream{id: device.StreamID(d.nextID), dev: a, priority: min(max(priority, highestPriority), lowestPriority), queue: a.nextQueue()}
 	d.streams[s.id] = s
 	a.count(func(c *Counters) { c.LiveStreams++ })
 	return s.id, nil

@@ -19,6 +19,7 @@ var pinned = map[string]string{
 	"backend/cuda/driver/dl.Frame.Pointer": "C wrote the pointer",
 
 	"backend/cuda/driver.binding.MemFreeHost": "page-locked memory of the driver's",
+	"backend/cuda/gpu.Driver.wordAt":          "page-locked memory, which the driver or its set of it keeps",
 	"backend/cuda/gpu.scratch.Trap":           "page-locked memory of the driver's",
 	"backend/cuda/launch.loopKey.slot":        "a hash of a descriptor, which is on no stack, and no more than a hint",
 

@@ -256,6 +256,7 @@ const (
 	MaxSharedPerSM          Attribute = 81
 	MaxRegistersPerSM       Attribute = 82
 	PageableMemoryAccess    Attribute = 88
+	RegisteredSameAddress   Attribute = 91 // host memory of HostRegister is for the device where it is for the host
 	CooperativeLaunch       Attribute = 95
 	MaxSharedPerBlockOptin  Attribute = 97 // the most FunctionMaxDynamicShared may be
 	CanFlushRemoteWrites    Attribute = 98

@@ -192,7 +192,7 @@ func (d *Driver) AllocHost(bytes int64) (device.Memory, error) {
 	if err != nil {
 		return device.Memory{}, err
 	}
-	d.pinned.add(p, bytes, dev)
+	d.pinned.add(span{p, bytes, dev, false})
 	return device.Memory{Host: p, Bytes: bytes}, nil
 }
 

@@ -63,7 +63,7 @@ func TestPinnedSet(t *testing.T) {
 	memory := make([]byte, 8192)
 	at := func(p int) unsafe.Pointer { return unsafe.Pointer(&memory[p]) }
 	for _, p := range []int{4096, 64, 1024} {
-		s.add(at(p), 128, 1)
+		s.add(span{start: at(p), bytes: 128, dev: 1})
 	}
 	tests := []struct {
 		p     int

@@ -18,6 +18,8 @@ type span struct {
 	start unsafe.Pointer
 	bytes int64
 	dev   int // in whose context it was made
+
+	registered bool // the program's, page-locked
 }
 
 // after returns how many bytes p lies after the block's start; negative before it.
@@ -34,10 +36,10 @@ func (s *pinnedSet) find(p unsafe.Pointer) int {
 	return i
 }
 
-func (s *pinnedSet) add(p unsafe.Pointer, bytes int64, dev int) {
+func (s *pinnedSet) add(b span) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.blocks = slices.Insert(s.blocks, s.find(p), span{p, bytes, dev})
+	s.blocks = slices.Insert(s.blocks, s.find(b.start), b)
 }
 
 // remove takes out the block that starts at p, and returns whose it was.
@@ -55,12 +57,19 @@ func (s *pinnedSet) remove(p unsafe.Pointer) (dev int, known bool) {
 
 // has reports whether bytes from p on are in one block.
 func (s *pinnedSet) has(p unsafe.Pointer, bytes int64) bool {
+	_, known := s.of(p, bytes)
+	return known
+}
+
+// of returns the block that bytes from p on are in.
+func (s *pinnedSet) of(p unsafe.Pointer, bytes int64) (b span, known bool) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	i := s.find(p)
 	if i == len(s.blocks) {
-		return false
+		return span{}, false
 	}
-	at := s.blocks[i].after(p)
-	return at >= 0 && at+bytes <= s.blocks[i].bytes
+	b = s.blocks[i]
+	at := b.after(p)
+	return b, at >= 0 && at+bytes <= b.bytes
 }

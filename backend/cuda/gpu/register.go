@@ -19,7 +19,7 @@ func (d *Driver) RegisterHost(m device.Memory) error {
 	if err := api.HostRegister(dev, m.Host, m.Bytes, driver.HostPortable); err != nil {
 		return noRoom(d.failed(dev, err))
 	}
-	d.pinned.add(m.Host, m.Bytes, dev)
+	d.pinned.add(span{m.Host, m.Bytes, dev, true})
 	return nil
 }
 

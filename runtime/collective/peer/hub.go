@@ -17,6 +17,7 @@ type hub struct {
 	timeout time.Duration
 	ends    []*Communicator // by rank
 	lanes   sync.RWMutex    // what ranks have on their devices: held to give it back, and to wait for that of others
+	post    *post           // of captured calls; nil: the engine under it makes them
 
 	mu       sync.Mutex // guards what follows
 	err      error      // why the group is of no more use
@@ -81,22 +82,20 @@ func (h *hub) failed(err error) error {
 	if h.err == nil {
 		h.err = err
 		close(h.broken)
-		for _, c := range h.ends {
-			if c != nil && c.mail != nil && !c.mail.shut {
-				c.mail.unblocking.Go(c.unblock)
-			}
+		if p := h.post; p != nil && !p.shut {
+			p.unblocking.Go(p.unblock)
 		}
 	}
 	return h.err
 }
 
-// shut ends what unblocks the replays of a rank, for good: the caller may wait for it then.
-func (h *hub) shut(l *mail) {
+// shut ends what unblocks replays, for good: the caller may wait for it then.
+func (h *hub) shut() {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if !l.shut {
-		l.shut = true
-		close(l.over)
+	if !h.post.shut {
+		h.post.shut = true
+		close(h.post.over)
 	}
 }
 

@@ -4,19 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
-	"sync"
-	"time"
-
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"slices"
 )
 
 // Mail is how calls that are captured travel. A recording of one device cannot wait for events of
-// another's, so ranks wait for words of memory that the others write. A word is 1 where what it
-// tells is so, and whoever waits for it clears it. So every replay finds the words as the one
-// before it found them. Ranks wait for one another on the host as they capture, to learn where the
+// another's, so ranks wait for words that the others write. A word is 1 where what it tells is so,
+// and whoever waits for it clears it. So every replay finds the words as the one before it found them. Ranks wait for one another on the host as they capture, to learn where the
 // others have their elements.
 //
 // No device runs into a wait for what is behind a wait of another, also where a device does the
@@ -26,35 +22,24 @@ import (
 // rank's telling it and all before it. A rank whose wait has the first place in that order of all that
 // devices are held up by would wait for one that told it already.
 //
+// Nor does other work of the devices hold it up, which may share queues with it: what a device was
+// given before a replay ends without it, and what it is given behind may wait. For that ranks give
+// their devices replays, and what waits for another device, in one order for all groups.
+//
 // That leaves a batch free to send what it has while the sums of the one before are copied back; it
 // adds up behind that.
 
-// The words that tell a rank something of another one, by slot or turn.
-const (
-	wordArrived = iota // elements that the other sent are in the box
-	wordFree           // the other's box has room for elements
-	wordGiven          // the other has copied its sums to this rank's elements, by turn
-	wordKinds
-)
-
-// wordBytes is how far words are apart, so that no two share a line of a cache.
-const wordBytes = 128
-
-// A mail is what a rank has for calls that are captured.
+// A mail is what a rank has on its device for calls that are captured.
 type mail struct {
-	memory       device.Memory
-	words, boxes uint64 // addresses: of the words, and of the boxes behind them
-	out, back    device.StreamID
-	begun        device.EventID
-	sent, added  [mailSlots]device.EventID
-	ended        [2]device.EventID         // of out and back
-	done         [mailSlots]device.EventID // by the turn of a batch: it is over on this rank
-	before       captured                  // of the capture that is under way
-	under        device.CaptureID          // which that is
-	clearing     device.StreamID           // which ends waits once the group is of no more use
-	over         chan struct{}             // closed by Close
-	unblocking   sync.WaitGroup            // the goroutine that does
-	shut         bool                      // none begins any more; the hub's mu guards it
+	boxes     memory.Block // for what the others send
+	out, back device.StreamID
+	begun     device.EventID
+	sent      [mailSlots]device.EventID
+	added     [mailSlots]device.EventID
+	ended     [2]device.EventID         // of out and back
+	done      [mailSlots]device.EventID // by the turn of a batch: it is over on this rank
+	before    captured                  // of the capture that is under way
+	under     device.CaptureID          // which that is
 }
 
 // A captured says how much one capture has so far: batches, which take words in turn, and pieces,
@@ -70,28 +55,18 @@ func (c *Communicator) begin(s device.StreamID) captured {
 	return l.before
 }
 
-// post makes what the ranks of a group have for captured calls.
-func post(ends []*Communicator) error {
-	for _, c := range ends {
-		if err := c.openMail(); err != nil {
-			return fmt.Errorf("rank %d: %w", c.rank, err)
-		}
-	}
-	return nil
-}
-
-// openMail makes a rank's boxes, with room, and its words.
+// openMail makes a rank's boxes, with room, and what its device sends with.
 func (c *Communicator) openMail() error {
 	words, ok := c.driver.(device.Signaler)
 	if !ok {
 		return fmt.Errorf("%w: streams of %s do not wait for words of memory", device.ErrUnavailable, c.device)
 	}
-	l := &mail{over: make(chan struct{})}
+	l := &mail{}
 	c.mail, c.words = l, words
 	dev := c.device.Index
 	_, highest := c.driver.PriorityRange(dev)
 	var err error
-	for _, s := range []*device.StreamID{&l.clearing, &l.out, &l.back} {
+	for _, s := range []*device.StreamID{&l.out, &l.back} {
 		if *s, err = c.driver.NewStream(dev, highest); err != nil {
 			return err
 		}
@@ -101,27 +76,13 @@ func (c *Communicator) openMail() error {
 			return err
 		}
 	}
-	others := int64(c.size - 1)
-	before := others * wordKinds * mailSlots * wordBytes
-	bytes := before + others*mailSlots*c.slotBytes()
-	if l.memory, err = c.driver.Alloc(dev, bytes); errors.Is(err, device.ErrOutOfMemory) && memory.EmptyCache(c.device) == nil {
-		l.memory, err = c.driver.Alloc(dev, bytes)
-	}
-	if err != nil {
+	if l.boxes, err = memory.Alloc(c.device, c.driver, 0, int64(c.size-1)*mailSlots*c.slotBytes()); err != nil {
 		return err
 	}
-	l.words, l.boxes = l.memory.Addr, l.memory.Addr+uint64(before)
-	if err = c.driver.Zero(dev, l.clearing, l.memory, before); err != nil {
-		return err
-	}
-	for other := range c.size {
-		for slot := range mailSlots {
-			if other != c.rank && err == nil {
-				err = words.WriteWord(dev, l.clearing, dev, c.word(c.rank, wordFree, slot, other), 1)
-			}
-		}
-	}
-	return errors.Join(err, c.driver.SyncStream(context.Background(), dev, l.clearing))
+	// What had the memory before may have work on the default stream yet.
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+	defer cancel()
+	return c.driver.SyncStream(ctx, dev, 0)
 }
 
 // events returns where the mail has its events.
@@ -142,23 +103,20 @@ func place(size, rank, other, slot int) int {
 	return slot*(size-1) + other
 }
 
-// word returns the address of a word of a rank that tells it something of another one.
-func (c *Communicator) word(rank, kind, slot, other int) uint64 {
-	at := kind*mailSlots*(c.size-1) + place(c.size, rank, other, slot)
-	return c.hub.ends[rank].mail.words + uint64(at*wordBytes)
-}
-
 // box returns the address of a rank's box for what another one sends.
 func (c *Communicator) box(rank, slot, other int) uint64 {
-	return c.hub.ends[rank].mail.boxes + uint64(int64(place(c.size, rank, other, slot))*c.slotBytes())
+	return c.hub.ends[rank].mail.boxes.Addr + uint64(int64(place(c.size, rank, other, slot))*c.slotBytes())
 }
 
-// closeMail gives back what a rank has for captured calls, once replays are over. Where that fails
-// it may be called again.
+// closeMail gives back what a rank has for captured calls, once its replays are over; what others
+// write to, once theirs are as well. Where that fails it may be called again.
 func (c *Communicator) closeMail() error {
 	l, dev := c.mail, c.device.Index
-	if l == nil {
+	switch {
+	case c.hub.post == nil:
 		return nil
+	case l == nil: // the post could not be made
+		return c.hub.quiet(c.rank)
 	}
 	if memory.Capturing(c.device) {
 		return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
@@ -167,54 +125,43 @@ func (c *Communicator) closeMail() error {
 	if err != nil {
 		return errors.Join(late, err)
 	}
-	c.hub.shut(l)
-	l.unblocking.Wait()
-	if l.memory.Addr != 0 {
-		if err = c.driver.Free(dev, l.memory); err == nil {
-			l.memory = device.Memory{}
-		}
-	}
 	for _, e := range l.events() {
 		if *e != 0 {
 			err = errors.Join(err, c.driver.DestroyEvent(dev, *e))
 		}
 		*e = 0
 	}
-	for _, s := range []*device.StreamID{&l.out, &l.back, &l.clearing} {
+	for _, s := range []*device.StreamID{&l.out, &l.back} {
 		if *s != 0 {
 			err = errors.Join(err, c.driver.DestroyStream(dev, *s))
 		}
 		*s = 0
 	}
-	return errors.Join(late, err)
+	return errors.Join(late, err, c.hub.quiet(c.rank))
 }
 
-// quiet waits until no replay reaches what the rank has. Replays that wait for others in vain end
-// as the group fails, which late tells; what goes on then copies to any rank's memory, and is
-// waited for on all devices.
+// quiet waits until no replay of this rank goes on. Those that wait for others in vain end as the
+// group fails, which late tells.
 func (c *Communicator) quiet() (late, err error) {
 	if c.hub.failure() == nil {
-		if late = c.over(c); late == nil {
+		if late = c.over(); late == nil {
 			return nil, nil
 		}
 		late = c.hub.fail(late)
 	}
-	for _, end := range c.hub.ends {
-		err = errors.Join(err, c.over(end))
-	}
-	return late, err
+	return late, c.over()
 }
 
-// over waits for the work of an end's device, as long as ranks wait for one another. A device
-// that failed does nothing more.
-func (c *Communicator) over(end *Communicator) error {
+// over waits for the work of the device, as long as ranks wait for one another. A device that failed
+// does nothing more.
+func (c *Communicator) over() error {
 	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
 	defer cancel()
-	switch err := end.driver.SyncDevice(ctx, end.device.Index); {
+	switch err := c.driver.SyncDevice(ctx, c.device.Index); {
 	case errors.Is(err, device.ErrCapturing):
 		return err
 	case err != nil && ctx.Err() != nil:
-		return fmt.Errorf("rank %d closes, and replays of rank %d do not end in %v: %w", c.rank, end.rank, c.hub.timeout, collective.ErrTimeout)
+		return fmt.Errorf("rank %d closes, and its replays do not end in %v: %w", c.rank, c.hub.timeout, collective.ErrTimeout)
 	}
 	return nil
 }
@@ -314,15 +261,15 @@ func (w *letter) wait(s device.StreamID, e device.EventID) {
 
 // await has a stream wait for a word of this rank, and clear it.
 func (w *letter) await(s device.StreamID, kind, slot, other int) {
-	dev, at := w.c.device.Index, w.c.word(w.c.rank, kind, slot, other)
-	w.do(func() error { return w.c.words.AwaitWord(dev, s, at, 1) })
-	w.do(func() error { return w.c.words.WriteWord(dev, s, dev, at, 0) })
+	dev, word := w.c.device.Index, w.c.hub.post.word(w.c.rank, kind, slot, other)
+	w.do(func() error { return w.c.words.AwaitWord(dev, s, word, 1) })
+	w.do(func() error { return w.c.words.WriteWord(dev, s, word, 0) })
 }
 
 // tell has a stream tell another rank something of this one.
 func (w *letter) tell(s device.StreamID, kind, slot, other int) {
 	w.do(func() error {
-		return w.c.words.WriteWord(w.c.device.Index, s, w.c.hub.ends[other].device.Index, w.c.word(other, kind, slot, w.c.rank), 1)
+		return w.c.words.WriteWord(w.c.device.Index, s, w.c.hub.post.word(other, kind, slot, w.c.rank), 1)
 	})
 }
 
@@ -378,32 +325,4 @@ func (w *letter) give(slot int, p piece) {
 	w.others(func(rank int) {
 		w.do(func() error { return w.c.share(l.back, w.m, p, rank) })
 	})
-}
-
-// unblock ends the waits of replays that are under way, once the group is of no more use: it
-// writes the words until the end is closed. What replays compute meanwhile is of no use.
-func (c *Communicator) unblock() {
-	tick := time.NewTicker(time.Millisecond)
-	defer tick.Stop()
-	late := time.NewTimer(time.Minute)
-	defer late.Stop()
-	dev := c.device.Index
-	for {
-		select {
-		case <-c.mail.over:
-			return
-		case <-late.C: // replays that are given to the device later end, too
-			tick.Reset(100 * time.Millisecond)
-		case <-tick.C:
-		}
-		for other := range c.size {
-			for kind := range wordKinds {
-				for slot := range mailSlots {
-					if other != c.rank && c.words.WriteWord(dev, c.mail.clearing, dev, c.word(c.rank, kind, slot, other), 1) != nil {
-						return // the device is of no more use either
-					}
-				}
-			}
-		}
-	}
 }

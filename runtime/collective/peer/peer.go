@@ -97,7 +97,7 @@ func New(inner []collective.Communicator, set Settings) (ends []collective.Commu
 		h.ends[rank], ends[rank] = own, own
 	}
 	if set.Captured {
-		if err := post(h.ends); err != nil {
+		if err := h.openPost(); err != nil {
 			for _, c := range h.ends {
 				err = errors.Join(err, c.closeMail())
 			}
@@ -145,7 +145,8 @@ func (c *Communicator) Abort(reason error) {
 
 // Close makes calls fail that wait for this rank, or will, and gives back what the rank holds,
 // once the others have given their devices the work of the calls that it made: they name its
-// events in it. What an error says that stays is given back by a later Close.
+// events in it. What replays of others write to stays until their ranks have closed, too. What an
+// error says that stays is given back by a later Close.
 func (c *Communicator) Close() error {
 	c.closing.Lock()
 	defer c.closing.Unlock()
@@ -156,7 +157,7 @@ func (c *Communicator) Close() error {
 	err := c.hub.settled(c.last)
 	if err == nil {
 		err = errors.Join(c.lane.free(c), c.closeMail())
-		c.closed = c.mail == nil || c.mail.memory.Addr == 0
+		c.closed = c.hub.post == nil || c.hub.post.closed(c.rank)
 	}
 	return errors.Join(err, c.inner.Close())
 }
