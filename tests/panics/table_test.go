@@ -1144,6 +1144,7 @@ var functions = []struct {
 	{"memory.Foreign", memory.Foreign},
 	{"memory.OnPressure", memory.OnPressure},
 	{"memory.Alloc", memory.Alloc},
+	{"memory.AllocTemporaries", memory.AllocTemporaries},
 	{"memory.AllocPinned", memory.AllocPinned},
 	{"memory.OnOutOfMemory", memory.OnOutOfMemory},
 	{"memory.PinnedStatsOf", memory.PinnedStatsOf},
