@@ -9,7 +9,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
-	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -48,7 +47,9 @@ func eachWinograd(t *testing.T, f func(t *testing.T, level simd.Level)) {
 
 // whole returns n whole numbers, whose sums are exact, in memory for vectors.
 func whole(rng *rand.Rand, n int) []float32 {
-	x := unsafe.Slice((*float32)(scratch.Aligned(4*n)), n)
+	room := make([]float32, n+16)
+	skip := int(-uintptr(unsafe.Pointer(&room[0]))&63) / 4
+	x := room[skip : skip+n]
 	for i := range x {
 		x[i] = float32(rng.IntN(41) - 20)
 	}
@@ -64,7 +65,7 @@ func TestSpread(t *testing.T) {
 		} {
 			image := whole(rng, c.height*c.width)
 			f := conv.WinogradFrame([]int{c.height, c.width}, []int{c.top, c.left}, c.rows, c.wide)
-			frame := scratch.Aligned(4 * f.Size)
+			frame := unsafe.Pointer(&whole(rng, f.Size)[0])
 			f.Fill(frame, unsafe.Pointer(&image[0]), &conv.Source{DType: ir.Float32, Want: ir.Float32, Strides: []int{c.width, 1}}, 1, 0)
 			n := c.rows * c.wide
 			plane := (n + 31) / 16 * 16
