@@ -33,9 +33,12 @@ import (
 // DefaultMemory is a device's capacity in bytes unless Config says otherwise.
 const DefaultMemory = 1 << 30
 
+// MaxDevices is how many devices a driver simulates at most.
+const MaxDevices = 4096
+
 // A Config says what devices to simulate.
 type Config struct {
-	Devices int
+	Devices int         // at most MaxDevices; of more there are as many
 	Memory  int64       // bytes of each device; 0: DefaultMemory
 	Kind    device.Kind // the kind to stand for; 0: device.KindSim
 	// Peer says whether device dev can access the memory of peer; nil: every
@@ -114,12 +117,9 @@ func New(c Config) *Driver {
 		c.Run = ref.Run
 	}
 	d := &Driver{config: c, streams: map[device.StreamID]*stream{}, events: map[device.EventID]*event{}}
-	for i := range c.Devices {
+	for i := range min(c.Devices, MaxDevices) {
 		a := &accelerator{driver: d, index: i, fftPlans: fftplans.New(fftplans.DefaultMax), peers: map[int]bool{}}
 		a.memory.init(i, c.Memory)
-		for range c.Queues {
-			a.queues = append(a.queues, &queue{})
-		}
 		a.first = &stream{dev: a, queue: a.nextQueue()}
 		d.devices = append(d.devices, a)
 	}

@@ -49,13 +49,18 @@ type work struct {
 	done func(error) // called with what run returned
 }
 
-// nextQueue returns the queue of a new stream.
+// nextQueue returns the queue of a new stream: one of its own until there are as many as
+// Config.Queues, one after the other of them from then on.
 func (a *accelerator) nextQueue() *queue {
-	if len(a.queues) == 0 {
+	most := a.driver.config.Queues
+	if most <= 0 {
 		return &queue{}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()
+	if len(a.queues) < most {
+		a.queues = append(a.queues, &queue{})
+	}
 	q := a.queues[a.made%len(a.queues)]
 	a.made++
 	return q
