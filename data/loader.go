@@ -131,6 +131,9 @@ func (l *Loader) Epoch(ctx context.Context) iter.Seq2[[]tensor.Tensor, error] {
 // numbered from first on are the same as without. To go on within an epoch, give the
 // generator of the order the state that it had when the epoch began.
 func (l *Loader) EpochFrom(ctx context.Context, first int) iter.Seq2[[]tensor.Tensor, error] {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	return func(yield func([]tensor.Tensor, error) bool) {
 		err := l.check()
 		if n := l.Len(); err == nil && (first < 0 || first > n) {

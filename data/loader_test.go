@@ -55,6 +55,24 @@ func epoch(t testing.TB, l *data.Loader) [][]int64 {
 	return out
 }
 
+// TestNilContext loops without a context, as with one that does not end.
+func TestNilContext(t *testing.T) {
+	var none context.Context
+	for _, ahead := range []int{0, 2} {
+		l := &data.Loader{Dataset: counted(t, 6), BatchSize: 2, Prefetch: ahead}
+		batches := 0
+		for _, err := range l.Epoch(none) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			batches++
+		}
+		if batches != 3 {
+			t.Errorf("%d batches, want 3", batches)
+		}
+	}
+}
+
 func TestLoaderOrder(t *testing.T) {
 	for _, c := range []struct {
 		name   string

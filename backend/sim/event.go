@@ -150,6 +150,9 @@ func (d *Driver) EventDone(dev int, e device.EventID) (bool, error) {
 
 // SyncEvent waits for the work before what e marks.
 func (d *Driver) SyncEvent(ctx context.Context, dev int, e device.EventID) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	found, r, err := d.event(dev, e)
 	if err == nil {
 		err = d.capturing.refuseRecord(found.dev, e, r)

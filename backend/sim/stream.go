@@ -340,6 +340,9 @@ func (d *Driver) SyncDevice(ctx context.Context, dev int) error {
 }
 
 func (a *accelerator) sync(ctx context.Context, streams ...*stream) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	a.count(func(c *Counters) { c.Syncs++ })
 	for _, s := range streams {
 		if err := s.wait(ctx); err != nil {

@@ -302,6 +302,7 @@ func TestOnPressure(t *testing.T) {
 	start(t, drv)
 	kept := take(t, drv, 0, 60*mib)
 	calls := 0
+	defer OnPressure(nil)()
 	remove := OnPressure(func(d device.Device) {
 		calls++
 		if d != cuda0 {

@@ -183,8 +183,13 @@ var relief calls[func(device.Device)]
 // OnPressure makes f be called whenever an allocation on an accelerator needs
 // more memory from the driver, before the driver is asked: f may free blocks that
 // the program can do without. It is called without locks, perhaps by several
-// goroutines at a time. Remove ends that.
-func OnPressure(f func(device.Device)) (remove func()) { return relief.add(f) }
+// goroutines at a time. Remove ends that. A nil f does nothing.
+func OnPressure(f func(device.Device)) (remove func()) {
+	if f == nil {
+		return func() {}
+	}
+	return relief.add(f)
+}
 
 // relieve makes the calls and reports whether there were any.
 func relieve(d device.Device) bool {

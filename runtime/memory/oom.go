@@ -143,8 +143,11 @@ var observers calls[func(d device.Device, requested, limit, free int64)]
 // asked for, those that the program may take, which are the device's without a
 // limit, and those that are free on the device. F is called before the error
 // is returned, without locks, perhaps by several goroutines at a time. Remove ends
-// that.
+// that. A nil f does nothing.
 func OnOutOfMemory(f func(d device.Device, requested, limit, free int64)) (remove func()) {
+	if f == nil {
+		return func() {}
+	}
 	return observers.add(f)
 }
 

@@ -176,6 +176,9 @@ func (p *Pool) Route(match func(device.StreamID) bool) (end func(), err error) {
 	if p == nil {
 		return nil, errNoPool
 	}
+	if match == nil {
+		return nil, fmt.Errorf("%w: a route of %s without a function that says which streams take it", device.ErrInvalid, p.Device())
+	}
 	a, err := p.begin()
 	if err != nil {
 		return nil, err

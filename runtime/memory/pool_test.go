@@ -158,6 +158,9 @@ func TestRoute(t *testing.T) {
 	start(t, drv)
 	p := NewPool(cuda0, PoolOptions{})
 	outside := take(t, drv, 5, 100)
+	if _, err := p.Route(nil); !errors.Is(err, device.ErrInvalid) {
+		t.Errorf("a route of no streams: %v", err)
+	}
 	end, err := p.Route(func(s device.StreamID) bool { return s == 5 })
 	if err != nil {
 		t.Fatal(err)

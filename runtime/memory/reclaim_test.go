@@ -114,6 +114,7 @@ func TestObservers(t *testing.T) {
 		Requested, Limit, Free int64
 	}
 	var got []report
+	defer OnOutOfMemory(nil)()
 	remove := OnOutOfMemory(func(d device.Device, requested, limit, free int64) {
 		got = append(got, report{d, requested, limit, free})
 		Allocated(d) // takes the allocator's lock

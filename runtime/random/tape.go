@@ -116,7 +116,7 @@ func IsPlace(offset int64) bool { return offset&placeBit != 0 && offset > 0 }
 // where it is none of the tape.
 func (t *Tape) Find(place int64) (seed, offset int64, ok bool) {
 	i := place &^ placeBit >> drawBits
-	if !IsPlace(place) || i >= int64(len(t.draws)) {
+	if t == nil || !IsPlace(place) || i >= int64(len(t.draws)) {
 		return 0, 0, false
 	}
 	d := &t.draws[i]

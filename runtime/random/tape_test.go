@@ -58,6 +58,9 @@ func TestTape(t *testing.T) {
 	if a.State() != (State{5, 7}) || b.State() != (State{70, 3}) {
 		t.Errorf("taken back, the generators are at %v and %v", a.State(), b.State())
 	}
+	if _, _, ok := (*Tape)(nil).Find(placeBit); ok {
+		t.Error("there is a place on no tape")
+	}
 	for _, p := range []int64{0, 3, -1, placeBit | 7<<drawBits} {
 		if _, _, ok := tape.Find(p); ok {
 			t.Errorf("%#x is a place on the tape", p)

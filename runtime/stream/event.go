@@ -186,6 +186,9 @@ func (e *Event) Query() (bool, error) {
 // went wrong with work of the stream that e was recorded on. The work goes on when
 // ctx ends the wait.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	h, on := e.current()
 	if h == nil {
 		return nil

@@ -10,6 +10,9 @@ import (
 // Settle waits on the host for all work given to a stream of d, which drv provides,
 // and returns what went wrong with it, as Stream.Synchronize does.
 func Settle(ctx context.Context, drv device.Driver, d device.Device, id device.StreamID) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	if drv == nil {
 		return fmt.Errorf("synchronize %s: %w: there is no driver; it takes the device's", Stream{dev: d, id: id}, device.ErrInvalid)
 	}

@@ -175,6 +175,9 @@ func (s Stream) RecordEvent(e *Event) (*Event, error) {
 // Synchronize waits on the host for all work given to a device's streams so far,
 // and returns what went wrong with it, on whatever stream.
 func Synchronize(ctx context.Context, d device.Device) error {
+	if ctx == nil {
+		ctx = context.Background()
+	}
 	d, drv, err := device.Find(d)
 	if err != nil {
 		return err

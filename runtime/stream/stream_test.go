@@ -389,3 +389,17 @@ func BenchmarkCurrentID(b *testing.B) {
 		}))
 	})
 }
+
+// TestNilContext waits without a context, as with one that does not end.
+func TestNilContext(t *testing.T) {
+	d := install(t)
+	s := stream.New(sim0, 0)
+	release := hold(t, d, s)
+	e, err := s.RecordEvent(nil)
+	must(t, err)
+	go release()
+	var none context.Context
+	must(t, e.Synchronize(none))
+	must(t, s.Synchronize(none))
+	must(t, stream.Synchronize(none, sim0))
+}
