@@ -3,13 +3,13 @@ package memory
 import (
 	"context"
 	"math"
-	goruntime "runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // dropped holds blocks whose owner the collector found dead. They are freed at
@@ -91,8 +91,7 @@ func (b *pinned) waits(at device.Device) bool {
 	return slices.ContainsFunc(b.copies, func(p place) bool { return p.dev != at })
 }
 
-// collectWait bounds the wait for what a collection started: on a busy machine its cleanups
-// take their time, and without them there is no memory.
+// collectWait bounds the wait for blocks that a collection found to be free.
 const collectWait = 2 * time.Second
 
 // collections keeps goroutines that find no memory from collecting all at once.
@@ -103,33 +102,15 @@ var collections sync.Mutex
 func collect(at device.Device) {
 	collections.Lock()
 	defer collections.Unlock()
-	goruntime.GC()
-	// Blocks are dropped by finalizers and by cleanups, which run apart from each
-	// other. What is queued now runs after those of the first collection.
-	finalized, cleaned := make(chan struct{}), make(chan struct{})
-	goruntime.SetFinalizer(&marker{done: finalized}, func(m *marker) { close(m.done) })
-	goruntime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, cleaned)
-	goruntime.GC()
-	ctx, cancel := context.WithTimeout(background, collectWait)
-	defer cancel()
-	for _, done := range []chan struct{}{finalized, cleaned} {
-		select {
-		case <-done:
-		case <-ctx.Done():
-		}
-	}
+	offheap.Collect()
 	if done := freeDropped(at); done != nil {
+		ctx, cancel := context.WithTimeout(background, collectWait)
+		defer cancel()
 		select {
 		case <-done:
 		case <-ctx.Done():
 		}
 	}
-}
-
-// A marker is garbage whose finalizer or cleanup tells how far those are.
-type marker struct {
-	done chan struct{}
-	_    int64 // too large for an allocation that others share
 }
 
 // The collector does not see device memory. It is made to run when the bytes
