@@ -3,6 +3,7 @@ package peer
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -110,10 +111,8 @@ func (h *hub) quiet(rank int) (err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.quiet[rank] = true
-	for _, is := range p.quiet {
-		if !is {
-			return nil
-		}
+	if slices.Contains(p.quiet, false) {
+		return nil
 	}
 	h.shut()
 	p.unblocking.Wait()
@@ -138,10 +137,8 @@ func (h *hub) quiet(rank int) (err error) {
 func (p *post) closed(rank int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	for _, is := range p.quiet {
-		if !is {
-			return p.quiet[rank]
-		}
+	if slices.Contains(p.quiet, false) {
+		return p.quiet[rank]
 	}
 	return p.empty
 }
