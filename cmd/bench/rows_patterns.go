@@ -96,6 +96,7 @@ func one(f func(x ...T) T) func(x ...T) (T, error) {
 func (w *workload) cpuPatternRows(compiled bool) (rows []row) {
 	for _, threads := range cpuThreads {
 		for _, f := range w.patterns() {
+			f.name = "pattern " + f.name
 			list := f.rows(f32(1), f32(1), compiled)
 			for k := range list {
 				list[k].unit, list[k].work, list[k].clock = microseconds, 0, wallTime
