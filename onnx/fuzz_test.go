@@ -7,8 +7,11 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/onnx/internal/format"
+	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // elsewhere is what a tensor says whose elements are in the file "beside".
@@ -65,14 +68,9 @@ func fuzzSeeds() (seeds [][]byte) {
 	}
 }
 
-// sizes are the operators whose results may be as large as a number says: runs leave them out,
-// for memory that there is may be taken.
-var sizes = []string{"AffineGrid", "BlackmanWindow", "CenterCropPad", "Col2Im", "ConstantOfShape", "Expand", "HammingWindow", "HannWindow", "MaxRoiPool", "MaxUnpool", "MelWeightMatrix", "OneHot",
-	"Pad", "RandomNormal", "RandomUniform", "Range", "Resize", "RoiAlign", "Tile", "Upsample", "DFT", "STFT", "AveragePool", "Conv", "ConvTranspose", "ConvInteger", "QLinearConv", "MaxPool", "LpPool", "DeformConv", "Multinomial"}
-
-// zeros returns inputs of the least shapes that a model takes, false where they are large or of
-// another form.
-func zeros(m *Model) (map[string]tensor.Tensor, bool) {
+// zeros returns inputs on d of the least shapes that a model takes, false where they are large
+// or of another form.
+func zeros(m *Model, d device.Device) (map[string]tensor.Tensor, bool) {
 	inputs := map[string]tensor.Tensor{}
 	for _, v := range m.Inputs() {
 		if v.form != format.FormTensor {
@@ -89,7 +87,7 @@ func zeros(m *Model) (map[string]tensor.Tensor, bool) {
 			}
 			shape, n = append(shape, d), n*d
 		}
-		inputs[v.Name] = tensor.Zeros(shape, tensor.OfType(v.DType))
+		inputs[v.Name] = tensor.Zeros(shape, tensor.OfType(v.DType), tensor.On(d))
 	}
 	return inputs, true
 }
@@ -111,33 +109,41 @@ func FuzzLoad(f *testing.F) {
 			f.Add(c.files["model.onnx"], beside)
 		}
 	}
+	// Results may be as large as a number of the file says. A device of little memory shows it.
+	before, err := device.DriverOf(device.KindSim)
+	if err != nil {
+		f.Fatal(err)
+	}
+	device.Install(sim.New(sim.Config{Devices: 1, Memory: 64 << 20, Run: optest.OnCPU}))
+	f.Cleanup(func() { device.Install(before) })
 	f.Fuzz(func(t *testing.T, model, beside []byte) {
-		m, err := LoadFS(fstest.MapFS{"model.onnx": {Data: model}, "beside": {Data: beside}}, "model.onnx", Plans(1))
-		if err != nil {
-			if strings.Contains(err.Error(), "internal error") {
-				t.Error(err)
-			}
-			return
-		}
-		for name := range m.nodes {
-			if slices.Contains(sizes, name) {
+		for _, d := range []device.Device{device.Sim(0), device.CPU} {
+			if !fuzzed(t, model, beside, d) {
 				return
-			}
-		}
-		inputs, ok := zeros(m)
-		for range 3 {
-			if !ok {
-				return
-			}
-			out, err := m.Run(&patience{context.Background(), 200}, inputs)
-			for _, x := range out {
-				x.Release()
-			}
-			if ok = err == nil; !ok && strings.Contains(err.Error(), "internal error") {
-				t.Error(err)
 			}
 		}
 	})
+}
+
+// fuzzed runs a model on a device, if it is one, and reports whether its results came.
+func fuzzed(t *testing.T, model, beside []byte, d device.Device) bool {
+	m, err := LoadFS(fstest.MapFS{"model.onnx": {Data: model}, "beside": {Data: beside}}, "model.onnx", Plans(1), tensor.On(d))
+	inputs, ok := map[string]tensor.Tensor(nil), false
+	if err == nil {
+		inputs, ok = zeros(m, d)
+	}
+	for i := 0; i < 3 && ok; i++ {
+		var out map[string]tensor.Tensor
+		out, err = m.Run(&patience{context.Background(), 200}, inputs)
+		for _, x := range out {
+			x.Release()
+		}
+		ok = err == nil
+	}
+	if err != nil && strings.Contains(err.Error(), "internal error") {
+		t.Error(err)
+	}
+	return ok
 }
 
 // Seeds are models that run, but for those that show what is refused.
@@ -146,7 +152,7 @@ func TestFuzzSeeds(t *testing.T) {
 	for i, b := range fuzzSeeds() {
 		m, err := LoadFS(fstest.MapFS{"model.onnx": {Data: b}, "beside": {Data: make([]byte, 16)}}, "model.onnx")
 		if err == nil {
-			inputs, _ := zeros(m)
+			inputs, _ := zeros(m, device.CPU)
 			_, err = m.Run(context.Background(), inputs)
 		}
 		if err != nil && !slices.ContainsFunc(refused, func(reason string) bool { return strings.Contains(err.Error(), reason) }) {
