@@ -304,9 +304,12 @@ func taps(k *wide.Kit, rows int) {
 	}
 	k.C.Label("place")
 	k.C.MOVQ(operand.Mem{Base: next}, p)
-	if rows > 1 {
-		for b := range blocks {
-			k.Move(at(from[b], p), x[b])
+	elements := make([]operand.Op, blocks)
+	for b := range blocks {
+		elements[b] = at(from[b], p)
+		if rows > 1 {
+			k.Move(elements[b], x[b])
+			elements[b] = x[b]
 		}
 	}
 	for r := range rows {
@@ -316,11 +319,7 @@ func taps(k *wide.Kit, rows int) {
 		}
 		k.Broadcast(m, w)
 		for b := range blocks {
-			if rows > 1 {
-				k.FMA(x[b], w, sums[r][b])
-			} else {
-				k.FMA(at(from[b], p), w, sums[r][b])
-			}
+			k.FMA(elements[b], w, sums[r][b])
 		}
 	}
 	k.C.ADDQ(operand.Imm(8), next)
@@ -329,20 +328,25 @@ func taps(k *wide.Kit, rows int) {
 	}
 	k.C.DECQ(left)
 	k.C.JNE(operand.LabelRef("place"))
-	to, pitch := k.Arg("dst"), k.Arg("pitch")
-	for r := range rows {
-		for b := range blocks {
-			k.C.MOVQ(operand.Mem{Base: pieces, Disp: 16*b + 8}, p)
-			k.Move(sums[r][b], at(to, p))
-		}
-		if r+1 < rows {
-			k.C.ADDQ(pitch, to)
-		}
-	}
+	storeRows(k, sums, pieces, p)
 	k.C.ADDQ(operand.Imm(uint64(16*blocks)), pieces)
 	k.C.SUBQ(operand.Imm(uint64(blocks)), count)
 	k.C.JNE(operand.LabelRef("block"))
 	k.End()
+}
+
+// storeRows stores a block of sums of each row where pieces say. It spoils p.
+func storeRows(k *wide.Kit, sums [][]reg.VecVirtual, pieces, p reg.GPVirtual) {
+	to, pitch := k.Arg("dst"), k.Arg("pitch")
+	for r, row := range sums {
+		for b, v := range row {
+			k.C.MOVQ(operand.Mem{Base: pieces, Disp: 16*b + 8}, p)
+			k.Move(v, at(to, p))
+		}
+		if r+1 < len(sums) {
+			k.C.ADDQ(pitch, to)
+		}
+	}
 }
 
 // dots sums products of vectors at several offsets; masked reads only the first

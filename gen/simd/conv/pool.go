@@ -57,11 +57,7 @@ func maxima(k *wide.Kit) {
 	broadcastInt(k, operand.Mem{Base: places}, place)
 	for b := range maximaBlocks {
 		k.Move(at(from[b], p), v)
-		compare(k, notAtMost, v, best[b], greater)
-		compare(k, ordered, best[b], best[b], known) // NaN stays
-		k.C.VANDPS(known, greater, greater)
-		blend(k, greater, v, best[b])
-		blend(k, greater, place, index[b])
+		larger(k, v, place, best[b], index[b], [2]reg.VecVirtual{greater, known})
 	}
 	k.C.JMP(operand.LabelRef("place"))
 	k.C.Label("found")
@@ -72,32 +68,55 @@ func maxima(k *wide.Kit) {
 		k.C.MOVQ(operand.Mem{Base: pieces, Disp: 24*b + 8}, p)
 		k.Move(best[b], at(values, p))
 		k.C.VPBROADCASTQ(operand.Mem{Base: pieces, Disp: 24*b + 16}, v)
-		if k.Double {
-			k.C.VPADDQ(v, index[b], index[b])
-			k.C.VPADDQ(operand.Mem{Base: steps}, index[b], index[b])
-			k.C.VMOVUPS(index[b], at(indices, p))
-			continue
-		}
-		k.C.VPMOVSXDQ(index[b].AsX(), greater)
-		k.C.VEXTRACTI128(operand.Imm(1), index[b], index[b].AsX())
-		k.C.VPMOVSXDQ(index[b].AsX(), known)
-		for i, half := range []reg.VecVirtual{greater, known} {
-			k.C.VPADDQ(v, half, half)
-			k.C.VPADDQ(operand.Mem{Base: steps, Disp: 32 * i}, half, half)
-			k.C.VMOVUPS(half, operand.Mem{Base: indices, Index: p, Scale: 2, Disp: 32 * i})
-		}
+		storeIndices(k, v, index[b], [2]reg.VecVirtual{greater, known}, steps, indices, p)
 	}
 	k.C.ADDQ(operand.Imm(24*maximaBlocks), pieces)
 	k.C.SUBQ(operand.Imm(maximaBlocks), count)
 	k.C.JNE(operand.LabelRef("block"))
 	result := k.C.GP32()
-	if k.Double {
-		k.C.VMOVMSKPD(found, result)
-	} else {
-		k.C.VMOVMSKPS(found, result)
-	}
+	signs(k, found, result)
 	k.C.Store(result.As64(), k.C.ReturnIndex(0))
 	k.End()
+}
+
+// larger has the elements of v, and their place in index, be the best where they are larger or
+// the first NaN. It spoils spare.
+func larger(k *wide.Kit, v, place, best, index reg.VecVirtual, spare [2]reg.VecVirtual) {
+	greater, known := spare[0], spare[1]
+	compare(k, notAtMost, v, best, greater)
+	compare(k, ordered, best, best, known) // NaN stays
+	k.C.VANDPS(known, greater, greater)
+	blend(k, greater, v, best)
+	blend(k, greater, place, index)
+}
+
+// storeIndices stores the indices of a vector of values, p bytes behind the first of all values:
+// index, with the vector's own in all lanes of first and the lanes' in steps. It spoils index and
+// spare.
+func storeIndices(k *wide.Kit, first, index reg.VecVirtual, spare [2]reg.VecVirtual, steps, indices, p reg.GPVirtual) {
+	if k.Double {
+		k.C.VPADDQ(first, index, index)
+		k.C.VPADDQ(operand.Mem{Base: steps}, index, index)
+		k.C.VMOVUPS(index, at(indices, p))
+		return
+	}
+	k.C.VPMOVSXDQ(index.AsX(), spare[0])
+	k.C.VEXTRACTI128(operand.Imm(1), index, index.AsX())
+	k.C.VPMOVSXDQ(index.AsX(), spare[1])
+	for i, half := range spare {
+		k.C.VPADDQ(first, half, half)
+		k.C.VPADDQ(operand.Mem{Base: steps, Disp: 32 * i}, half, half)
+		k.C.VMOVUPS(half, operand.Mem{Base: indices, Index: p, Scale: 2, Disp: 32 * i})
+	}
+}
+
+// signs sets the bits of result to the sign bits of v's lanes.
+func signs(k *wide.Kit, v reg.VecVirtual, result reg.GPVirtual) {
+	if k.Double {
+		k.C.VMOVMSKPD(v, result)
+		return
+	}
+	k.C.VMOVMSKPS(v, result)
 }
 
 // quads finds the largest elements of windows of two by two that lie side by side.
