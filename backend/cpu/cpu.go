@@ -20,6 +20,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
@@ -364,6 +365,25 @@ func (*Driver) EnablePeerAccess(dev, peer int) error {
 // refusal is why nothing is computed: what the environment asks the processor for,
 // and it has not.
 var refusal = simd.Err()
+
+// Narrow reports whether a call goes through steps that one processor does by itself.
+func (d *Driver) Narrow(_ int, c *ir.Call) bool { return opaque.Narrow(c) }
+
+// LaunchAll computes the calls, each on a processor of its own where there are idle ones.
+func (d *Driver) LaunchAll(dev int, s device.StreamID, calls []*ir.Call) error {
+	errs := make([]error, len(calls))
+	pool.For(len(calls), 1, func(lo, hi int) {
+		for i := lo; i < hi; i++ {
+			errs[i] = d.Launch(dev, s, calls[i])
+		}
+	})
+	for _, err := range errs {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
 
 // Launch computes c before it returns. An operator's loop or kernel that panics
 // is reported as an error. Nothing is computed where simd.Err says that the level

@@ -162,7 +162,8 @@ func (p *Program) lifetimes(l *Layout, t *timing) []*lifetime {
 		b, life := &p.Buffers[buffer], &room[buffer]
 		bytes := (b.Bytes + align(b.Device) - 1) / align(b.Device) * align(b.Device)
 		alone[buffer] = buffer
-		*life = lifetime{first: b.First, last: b.Last, bytes: bytes, device: b.Device, members: alone[buffer : buffer+1 : buffer+1]}
+		first, _ := p.together(b.First)
+		*life = lifetime{first: first, last: p.until(b.Last), bytes: bytes, device: b.Device, members: alone[buffer : buffer+1 : buffer+1]}
 		of[buffer], lives = life, append(lives, life)
 	}
 	for i := range p.Steps {
@@ -174,7 +175,7 @@ func (p *Program) lifetimes(l *Layout, t *timing) []*lifetime {
 			}
 			if k := p.overwritten(i, j); k >= 0 && of[k] != nil && t.lastUser(k, i) {
 				of[r.Buffer] = of[k]
-				of[k].last = b.Last
+				of[k].last = p.until(b.Last)
 				of[k].members = append(of[k].members, r.Buffer)
 				l.Shared++
 				continue

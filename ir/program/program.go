@@ -73,6 +73,7 @@ type Step struct {
 	Out, In []Ref
 	Bytes   int64  // of Zero and Copy
 	Line    string // of the Go program that gave it; "" where that is not known
+	Beside  bool   // it runs at the same time as the step before it
 	Again   bool   // it gives what a step before it gave, for the step that reads it first: it runs no sooner than it must
 }
 

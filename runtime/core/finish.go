@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir/fusion"
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // result returns the place of a tensor that outlives a run.
@@ -75,7 +76,20 @@ func (r *recorder) ordered(rec *Recorded) {
 		return fusion.Pinned(p, i, func(i int) string { return refused(&r.program[i]) })
 	}, r.spread())
 	order := a.Order
-	rec.Program, rec.Layout, rec.streams = a.Program, a.Layout, a.Streams
+	rec.Program, rec.Layout, rec.streams, rec.Moved = a.Program, a.Layout, a.Streams, order != nil
+	r.reordered(rec, order)
+	order, q, l := rec.Program.Beside(func(i int) bool {
+		return fusion.Pinned(rec.Program, i, func(i int) string { return refused(&r.program[i]) })
+	}, r.narrow)
+	if order != nil {
+		rec.Program, rec.Layout = q, l
+		r.reordered(rec, order)
+	}
+}
+
+// reordered has the steps be those of the program, which has them in an order, unless that is
+// nil.
+func (r *recorder) reordered(rec *Recorded, order []int) {
 	if order == nil {
 		return
 	}
@@ -86,7 +100,18 @@ func (r *recorder) ordered(rec *Recorded) {
 	for i := range steps {
 		steps[i].Step = rec.Program.Steps[i]
 	}
-	r.program, rec.Moved = steps, true
+	r.program = steps
+}
+
+// narrow reports whether a step leaves processors of its device idle, which others may use
+// meanwhile.
+func (r *recorder) narrow(i int) bool {
+	s := &r.program[i]
+	if s.Action != program.Launch || s.dev.Accelerator() || refused(s) != "" {
+		return false
+	}
+	d, able := s.drv.(device.Concurrent)
+	return able && d.Narrow(s.dev.Index, &s.Call)
 }
 
 // spread returns how many streams the steps are given to: several only where an accelerator
@@ -197,9 +222,12 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 		return rec, nil
 	}
 	rec.Lines() // nobody writes to the program from now on
-	done := &Recorded{Program: rec.Program, results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
+	done := &Recorded{Program: rec.Program.Apart(), results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
 		caller: rec.caller, places: rec.places}
 	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), recompute: rec.options.Recompute, streams: rec.options.spread()}
+	for i := range r.program {
+		r.program[i].Beside = false
+	}
 	if err := r.fused(done); err != nil {
 		return nil, err
 	}

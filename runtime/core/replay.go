@@ -105,14 +105,22 @@ func (rec *Recorded) run(args []*Tensor, tape *random.Tape) ([]*Tensor, *random.
 		return nil, nil, at(err)
 	}
 	f.tape = rec.drawn(tape)
-	for i := range rec.steps {
-		if err := rec.do(f, i); err != nil {
+	for i := 0; i < len(rec.steps); i++ {
+		first, err := i, error(nil)
+		if i+1 < len(rec.steps) && rec.steps[i+1].Beside {
+			i, err = rec.together(f, first)
+		} else {
+			err = rec.do(f, i)
+		}
+		if err != nil {
 			f.takeBack(tape == nil)
 			rec.abort(f, err)
 			return nil, nil, at(err)
 		}
 		if Poison.Load() {
-			rec.poisonDead(f, i)
+			for ; first <= i; first++ {
+				rec.poisonDead(f, first)
+			}
 		}
 	}
 	goruntime.KeepAlive(args)
@@ -318,16 +326,7 @@ func (rec *Recorded) do(f *frame, i int) error {
 	case program.Await:
 		return f.exchange(s, nil)
 	}
-	c := &f.calls[i]
-	for j := range c.Out {
-		f.view(&c.Out[j], s.Out[j])
-	}
-	for j := range c.In {
-		f.view(&c.In[j], s.In[j])
-	}
-	for _, j := range s.keeps {
-		c.Kept[j] = f.places[s.In[j].Buffer].of.keeps()
-	}
+	c := f.call(s, i)
 	if s.Action == program.Exchange {
 		return f.exchange(s, c)
 	}
@@ -344,7 +343,6 @@ func (rec *Recorded) do(f *frame, i int) error {
 			return err
 		}
 	}
-	c.Room = [6]unsafe.Pointer{}
 	q := current(s.dev)
 	var err error
 	switch {
@@ -365,6 +363,45 @@ func (rec *Recorded) do(f *frame, i int) error {
 		err = fmt.Errorf("%s: %w", c.Op.Name, err)
 	}
 	return err
+}
+
+// call returns the call of step i, with its memory.
+func (f *frame) call(s *step, i int) *ir.Call {
+	c := &f.calls[i]
+	for j := range c.Out {
+		f.view(&c.Out[j], s.Out[j])
+	}
+	for j := range c.In {
+		f.view(&c.In[j], s.In[j])
+	}
+	for _, j := range s.keeps {
+		c.Kept[j] = f.places[s.In[j].Buffer].of.keeps()
+	}
+	c.Room = [6]unsafe.Pointer{}
+	return c
+}
+
+// together does step i and those beside it, and returns the last of them. Where somebody
+// observes what devices do it is one after the other.
+func (rec *Recorded) together(f *frame, i int) (last int, err error) {
+	s := &rec.steps[i]
+	for last = i; last+1 < len(rec.steps) && rec.steps[last+1].Beside; last++ {
+	}
+	d, able := s.drv.(device.Concurrent)
+	if !able || observe.Now() != nil || LaunchBlocking() {
+		for ; i <= last && err == nil; i++ {
+			err = rec.do(f, i)
+		}
+		return last, err
+	}
+	calls := make([]*ir.Call, 0, 4)
+	for k := i; k <= last; k++ {
+		calls = append(calls, f.call(&rec.steps[k], k))
+	}
+	if err = d.LaunchAll(s.dev.Index, current(s.dev), calls); err != nil {
+		err = fmt.Errorf("%s: %w", s.Call.Op.Name, err)
+	}
+	return last, err
 }
 
 // view sets the memory of a view.
