@@ -66,6 +66,22 @@ func (f *fake) reset(state, busy uintptr) { f.call("fake_reset", state, busy) }
 
 func (f *fake) said() string { return f.call("fake_log") }
 
+// limit changes how long a rank waits for others. Making the group is not part of what a test
+// wants to see end.
+func limit(c *Communicator, timeout time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timeout = timeout
+}
+
+// ended compares what was said, once the communicator of rank 0 was given back: who calls, or who
+// looks after calls, does that behind the reason.
+func (f *fake) ended(want string) {
+	f.t.Helper()
+	patience.Until(f.t, func() bool { return strings.HasSuffix(f.said(), "abort 0\n") })
+	f.compare("what was done", want)
+}
+
 // group returns the ends of a group of n ranks, of which nothing was said yet.
 func (f *fake) group(n int, timeout time.Duration) []*Communicator {
 	f.t.Helper()
@@ -181,15 +197,17 @@ func TestFaults(t *testing.T) {
 	} {
 		t.Run(k.name, func(t *testing.T) {
 			f := newFake(t)
-			c := f.group(1, k.timeout)[0]
+			c := f.group(1, time.Hour)[0]
 			s, err := f.drv.NewStream(0, 0)
 			must(t, err)
 			release, err := f.drv.Hold(0, s)
 			must(t, err)
 			defer release()
 			v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+			f.reset(success, 0)
 			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
-			f.reset(k.state, 0)
+			limit(c, k.timeout)
+			f.call("fake_state", k.state, 0)
 			if !patience.Until(t, func() bool { return c.Err() != nil }) {
 				t.Fatal("nobody noticed")
 			}
@@ -201,9 +219,7 @@ func TestFaults(t *testing.T) {
 			if k.want != nil && !errors.Is(c.Err(), k.want) {
 				t.Errorf("%v, want %v", c.Err(), k.want)
 			}
-			// The reason is there before the communicator is ended.
-			patience.Until(t, func() bool { return strings.HasSuffix(f.said(), "abort 0\n") })
-			f.compare("what was done", "abort root 0\nabort 0\n")
+			f.ended(fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
 			if err := c.Do(s, &collective.Call{Kind: collective.Barrier}); err == nil || err.Error() != c.Err().Error() {
 				t.Errorf("the next call: %v", err)
 			}
@@ -220,9 +236,10 @@ func TestFaults(t *testing.T) {
 // timeout, and the error says which it was.
 func TestHangs(t *testing.T) {
 	f := newFake(t)
-	c := f.group(1, 50*time.Millisecond)[0]
+	c := f.group(1, time.Hour)[0]
 	s, err := f.drv.NewStream(0, 0)
 	must(t, err)
+	limit(c, 50*time.Millisecond)
 	f.reset(success, 0)
 	f.call("fake_hang")
 	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
@@ -230,7 +247,7 @@ func TestHangs(t *testing.T) {
 	if !errors.Is(err, collective.ErrTimeout) || !strings.Contains(err.Error(), "all-reduce(sum) of float32 [4]: rank 0 waited 50ms") {
 		t.Errorf("a call that hangs: %v", err)
 	}
-	f.compare("what was done", fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
+	f.ended(fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
 	must(t, c.Close())
 }
 
@@ -296,7 +313,7 @@ func TestFailsLate(t *testing.T) {
 	c.driver = failing{f.drv, func() { c.Fail(gone) }}
 	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
 	must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
-	f.compare("what was done", fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
+	f.ended(fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))
 	if !errors.Is(c.Err(), gone) {
 		t.Errorf("the group's error is %v", c.Err())
 	}

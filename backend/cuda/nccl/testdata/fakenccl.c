@@ -16,16 +16,21 @@ typedef struct { // the beginning of ncclConfig_t
 	int splitShare;
 } ncclConfig_t;
 
-static char text[1 << 14];
+static char text[1 << 14], copied[1 << 14];
+static char writing; // somebody is at text: calls come from several threads
 static struct comm roots[16], comms[16];
 static int state;   // of every communicator
 static int pending; // how often that is "in progress" before
 static volatile int hanging; // an all-reduce does not return before an abort
 
-#define SAY(...) snprintf(text + strlen(text), sizeof text - strlen(text), __VA_ARGS__)
+static void lock(void) { while (__atomic_test_and_set(&writing, __ATOMIC_ACQUIRE)) usleep(1); }
+static void unlock(void) { __atomic_clear(&writing, __ATOMIC_RELEASE); }
 
-const char *fake_log(void) { return text; }
-int fake_reset(int s, int p) { text[0] = 0; state = s; pending = p; return 0; }
+#define SAY(...) do { lock(); snprintf(text + strlen(text), sizeof text - strlen(text), __VA_ARGS__); unlock(); } while (0)
+
+const char *fake_log(void) { lock(); strcpy(copied, text); unlock(); return copied; }
+int fake_state(int s, int p) { state = s; pending = p; return 0; }
+int fake_reset(int s, int p) { lock(); text[0] = 0; unlock(); return fake_state(s, p); }
 
 int fake_hang(void) { hanging = 1; return 0; }
 
@@ -54,7 +59,7 @@ int ncclCommGetAsyncError(ncclComm_t comm, int *error) {
 	pending -= pending > 0;
 	return 0;
 }
-int ncclCommAbort(ncclComm_t comm) { hanging = 0; SAY("abort %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
+int ncclCommAbort(ncclComm_t comm) { SAY("abort %s%d\n", comm->root ? "root " : "", comm->rank); hanging = 0; return 0; }
 int ncclCommDestroy(ncclComm_t comm) { SAY("destroy %s%d\n", comm->root ? "root " : "", comm->rank); return 0; }
 int ncclGroupStart(void) { SAY("{"); return 0; }
 int ncclGroupEnd(void) { SAY("}\n"); return 0; }
