@@ -199,6 +199,7 @@ func TestS28(t *testing.T) {
 	start, end := stream.NewTimingEvent(), stream.NewTimingEvent()
 	began := time.Now()
 	must(t, start.Record(stream.Default(d)))
+	must(t, start.Synchronize(background)) // or its time is one of the pause
 	release := hold(t, stream.Default(d))
 	work()
 	must(t, end.Record(stream.Default(d)))
