@@ -1,10 +1,8 @@
 package compile_test
 
 import (
-	"runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // wide is a perceptron of so many layers, whose activation is cheap to compute again.
@@ -126,7 +125,7 @@ func TestAcrossPeak(t *testing.T) {
 			for range 3 { // which make graphs and keep gradients
 				step()
 			}
-			settle(dev)
+			patience.Collect(t) // what is counted from here on is not that of what ran before
 			memory.ResetPeak(dev)
 			step()
 			peak = memory.StatsOf(dev).AllocatedBytes.All.Peak
@@ -165,19 +164,6 @@ func TestAcrossPeak(t *testing.T) {
 			t.Errorf("nothing of that in %s", text)
 		}
 	})
-}
-
-// settle waits until the collector has found what nothing holds any more: memory that is
-// counted from here on is not that of what ran before.
-func settle(dev device.Device) {
-	for quiet := 0; quiet < 3; quiet++ {
-		held := memory.StatsOf(dev).AllocatedBytes.All.Current
-		runtime.GC()
-		time.Sleep(10 * time.Millisecond) // memory is given back behind the collector
-		if memory.StatsOf(dev).AllocatedBytes.All.Current < held {
-			quiet = -1
-		}
-	}
 }
 
 // TestAcrossChanged: what the backward program computes again is of what the function read, where

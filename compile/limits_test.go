@@ -6,7 +6,6 @@ import (
 	goruntime "runtime"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 	"github.com/sinter-go/sinter/tests/self"
 )
 
@@ -42,10 +42,7 @@ func TestManyPlans(t *testing.T) {
 	}
 	all := tensor.Zeros([]int{most}, on)
 	objects := func() uint64 {
-		for range 5 { // what cleanups let go goes in a later round
-			goruntime.GC()
-			time.Sleep(time.Millisecond)
-		}
+		patience.Collect(t)
 		var m goruntime.MemStats
 		goruntime.ReadMemStats(&m)
 		return m.HeapObjects

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -20,6 +18,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // tower returns the same model of layers each time; each passes through wrap, and so does
@@ -283,14 +282,11 @@ func TestFullyShardedCheckpoint(t *testing.T) {
 }
 
 // settle has the collector give back what nobody uses any more, until that is nothing.
-func settle(d device.Device) {
+func settle(t testing.TB, d device.Device) {
 	for before := int64(-1); before != memory.Allocated(d); {
 		before = memory.Allocated(d)
-		for range 3 {
-			runtime.GC()
-			time.Sleep(10 * time.Millisecond) // finalizers run
-			tensor.Zeros([]int{1}, tensor.On(d)).Release()
-		}
+		patience.Collect(t)
+		tensor.Zeros([]int{1}, tensor.On(d)).Release()
 	}
 }
 
@@ -367,7 +363,7 @@ func TestFullyShardedMemory(t *testing.T) {
 			x := tensor.Ones([]int{1, width}, tensor.On(g.Device()))
 			for step := range 2 {
 				if step == 1 {
-					settle(g.Device())
+					settle(t, g.Device())
 					memory.ResetPeak(g.Device())
 				}
 				minimize := optim.Minimize
@@ -383,7 +379,7 @@ func TestFullyShardedMemory(t *testing.T) {
 			}
 			peak := memory.MaxAllocated(g.Device())
 			if g.Rank() == 0 {
-				settle(g.Device())
+				settle(t, g.Device())
 				kept[name], most[name] = memory.Allocated(g.Device())-before, peak-before
 			}
 			return g.Barrier().Synchronize(context.Background())

@@ -129,7 +129,7 @@ func (c nodeCase) withAttribute(a format.Attribute) (panicked error) {
 		if err != nil {
 			return nil // of a type that tensors do not have
 		}
-		_, err = model.run(&patience{context.Background(), 5000}, inputs, nil)
+		_, err = model.run(&budget{context.Background(), 5000}, inputs, nil)
 		if err != nil && strings.Contains(err.Error(), "internal error") {
 			return err
 		}

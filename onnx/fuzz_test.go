@@ -134,7 +134,7 @@ func fuzzed(t *testing.T, model, beside []byte, d device.Device) bool {
 	}
 	for i := 0; i < 3 && ok; i++ {
 		var out map[string]tensor.Tensor
-		out, err = m.Run(&patience{context.Background(), 200}, inputs)
+		out, err = m.Run(&budget{context.Background(), 200}, inputs)
 		for _, x := range out {
 			x.Release()
 		}

@@ -40,14 +40,14 @@ func misfits(x tensor.Tensor) map[string]tensor.Tensor {
 	return out
 }
 
-// A patience is a context that ends after so many operators, so that a loop of 2^63 rounds does.
-type patience struct {
+// A budget is a context that ends after so many operators, so that a loop of 2^63 rounds does.
+type budget struct {
 	context.Context
 	left int
 }
 
-func (p *patience) Err() error {
-	if p.left--; p.left < 0 {
+func (b *budget) Err() error {
+	if b.left--; b.left < 0 {
 		return context.DeadlineExceeded
 	}
 	return nil
@@ -113,7 +113,7 @@ func (c nodeCase) misfit(t *testing.T, refused map[string]bool) error {
 					return fmt.Errorf("%s: %w", how, x.Err())
 				}
 				inputs[name] = lent(&value{t: x, elem: v.elem})
-				_, err := model.run(&patience{context.Background(), 5000}, inputs, nil)
+				_, err := model.run(&budget{context.Background(), 5000}, inputs, nil)
 				refused[c.name+" "+name+" "+how] = err != nil
 				if err != nil && strings.Contains(err.Error(), "internal error") {
 					t.Errorf("%s: %q %s, %v: %v", c.name, name, how, x.Shape(), err)

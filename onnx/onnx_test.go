@@ -21,6 +21,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // A msg writes messages for models that no program would write.
@@ -397,7 +398,7 @@ func TestMemoryOfRuns(t *testing.T) {
 				out[output].Release()
 			}
 		}
-		runtime.GC()
+		patience.Collect(t)
 		debug.FreeOSMemory()
 		var s runtime.MemStats
 		runtime.ReadMemStats(&s)

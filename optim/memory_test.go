@@ -2,15 +2,14 @@ package optim_test
 
 import (
 	"fmt"
-	"runtime"
 	"runtime/debug"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // learner is a training loop on a device.
@@ -50,7 +49,7 @@ func TestScopeHoldsBytes(t *testing.T) {
 	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
 			l := newLearner(t, device.Sim(0), 16, make)
-			settle()
+			patience.Collect(t)                              // what earlier tests left
 			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else goes back meanwhile
 			var held []string
 			for range 6 {
@@ -66,19 +65,6 @@ func TestScopeHoldsBytes(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// settle waits until what earlier tests left has gone back: behind the collector, by a
-// goroutine.
-func settle() {
-	for quiet := 0; quiet < 5; quiet++ {
-		held := simulated.Counters(0).LiveAllocs
-		runtime.GC()
-		time.Sleep(5 * time.Millisecond)
-		if simulated.Counters(0).LiveAllocs != held {
-			quiet = -1
-		}
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/offheap"
+	"github.com/sinter-go/sinter/runtime/garbage"
 )
 
 // Driver is the CPU's device.Driver. The zero Driver is ready for use.
@@ -117,7 +117,7 @@ func (d *Driver) Alloc(dev int, bytes int64) (m device.Memory, err error) {
 	if d.unchecked.Add(bytes) >= checkedBytes {
 		d.unchecked.Store(0)
 		if !available(bytes) {
-			offheap.Collect() // what the collector holds counts as used until then
+			garbage.Collect() // what the collector holds counts as used until then
 			debug.FreeOSMemory()
 			if free, _, known := room(); known && bytes+checkedBytes > free {
 				d.unchecked.Store(checkedBytes) // the next one is compared, too

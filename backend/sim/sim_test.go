@@ -3,7 +3,6 @@ package sim
 import (
 	"context"
 	"errors"
-	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -15,6 +14,7 @@ import (
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // check stops the test at an error.
@@ -530,10 +530,7 @@ func TestFreedUnderPeer(t *testing.T) {
 	check(t, err)
 	check(t, r.CopyPeer(0, 0, 1, m.Addr, x, 8))
 	check(t, r.Free(1, m))
-	for range 5 { // cleanups run on a goroutine of their own
-		runtime.GC()
-		time.Sleep(2 * time.Millisecond)
-	}
+	patience.Collect(t)
 	release()
 	check(t, r.SyncStream(context.Background(), 0, 0))
 }

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/runtime/offheap"
+	"github.com/sinter-go/sinter/runtime/garbage"
 )
 
 // dropped holds blocks whose owner the collector found dead. They are freed at
@@ -102,7 +102,7 @@ var collections sync.Mutex
 func collect(at device.Device) {
 	collections.Lock()
 	defer collections.Unlock()
-	offheap.Collect()
+	garbage.Collect()
 	if done := freeDropped(at); done != nil {
 		ctx, cancel := context.WithTimeout(background, collectWait)
 		defer cancel()

@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"runtime/metrics"
 	"sync"
-	"time"
 	"unsafe"
 )
 
@@ -103,35 +102,4 @@ func late(held, live int64) bool {
 		v[i] = float64(s.Value.Uint64())
 	}
 	return float64(held-live) >= (float64(live)+v[1])*v[0]/100 || float64(held)+v[3] > v[2]
-}
-
-// collectWait bounds the wait for what a collection started: on a busy machine its cleanups
-// take their time, and without them there is no memory.
-const collectWait = 2 * time.Second
-
-// Collect collects garbage, and waits until its finalizers and cleanups have run, which give back
-// blocks of this package and of others, but not for long.
-func Collect() {
-	runtime.GC()
-	// Finalizers and cleanups run apart from each other. What is queued now runs after those of
-	// the first collection.
-	finalized, cleaned := make(chan struct{}), make(chan struct{})
-	runtime.SetFinalizer(&marker{done: finalized}, func(m *marker) { close(m.done) })
-	runtime.AddCleanup(&marker{}, func(done chan struct{}) { close(done) }, cleaned)
-	runtime.GC()
-	late := time.NewTimer(collectWait)
-	defer late.Stop()
-	for _, done := range []chan struct{}{finalized, cleaned} {
-		select {
-		case <-done:
-		case <-late.C:
-			return
-		}
-	}
-}
-
-// A marker is garbage whose finalizer or cleanup tells how far those are.
-type marker struct {
-	done chan struct{}
-	_    int64 // too large for an allocation that others share
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 var (
@@ -357,8 +358,7 @@ func TestEventsAreReused(t *testing.T) {
 	}
 	before := d.Counters(0).LiveEvents
 	for range 100 {
-		runtime.GC()
-		time.Sleep(time.Millisecond)
+		patience.Collect(t)
 		must(t, stream.NewEvent().Record(s))
 	}
 	if after := d.Counters(0).LiveEvents; after > before+20 {

@@ -353,7 +353,7 @@ func TestEpochs(t *testing.T) {
 // used them.
 func TestSavedValues(t *testing.T) {
 	dev, n := device.Sim(0), 1<<10
-	before := settle(dev, 0)
+	before := collected(t, dev)
 	held := func() int { return int(allocated(dev)-before) / (4 * n) } // in vectors of n float32
 	x := tensor.Ones([]int{n}, tensor.On(dev)).RequireGrad()
 	y, inner := x, []T{}
@@ -393,7 +393,7 @@ func TestSavedValues(t *testing.T) {
 // to go gives it back.
 func TestRelease(t *testing.T) {
 	dev := device.Sim(1)
-	before := settle(dev, 0)
+	before := collected(t, dev)
 	held := func() int64 { return allocated(dev) - before }
 	x := tensor.Arange(0, 256, 1, tensor.OfType(tensor.Float32), tensor.On(dev))
 	if held() != 1024 {
@@ -409,14 +409,14 @@ func TestRelease(t *testing.T) {
 	v.Release()
 	wantValues(t, "another handle", d.Narrow(0, 5, 2), 5, 6)
 	d.Release()
-	if got := settle(dev, before) - before; got != 0 {
+	if got := settle(t, dev, before) - before; got != 0 {
 		t.Errorf("%d bytes are held after every handle is released", got)
 	}
 }
 
 func TestScope(t *testing.T) {
 	dev := device.Sim(0)
-	before := settle(dev, 0)
+	before := collected(t, dev)
 	held := func() int64 { return allocated(dev) - before }
 	w := tensor.Ones([]int{16, 16}, tensor.On(dev)).RequireGrad()
 	var kept, inner T
@@ -458,7 +458,7 @@ func TestScope(t *testing.T) {
 	kept.Release()
 	must(t, w.ZeroGrad())
 	w.Release()
-	if got := settle(dev, before) - before; got != 0 {
+	if got := settle(t, dev, before) - before; got != 0 {
 		t.Errorf("%d bytes are held in the end", got)
 	}
 }
@@ -471,7 +471,7 @@ func firstOf(x T) T {
 // TestCollected: a program that releases nothing gives everything back.
 func TestCollected(t *testing.T) {
 	dev := device.Sim(1)
-	before := settle(dev, 0)
+	before := collected(t, dev)
 	func() {
 		w := tensor.Ones([]int{64, 64}, tensor.On(dev)).RequireGrad()
 		for range 10 {
@@ -479,7 +479,7 @@ func TestCollected(t *testing.T) {
 			_ = w.Tanh().Sum() // a graph that is never walked
 		}
 	}()
-	if got := settle(dev, before) - before; got > 0 {
+	if got := settle(t, dev, before) - before; got > 0 {
 		t.Errorf("%d bytes are held after collections", got)
 	}
 }

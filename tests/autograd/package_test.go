@@ -5,14 +5,13 @@ package autograd_test
 
 import (
 	"os"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // T is short for the tensors of the tests.
@@ -39,16 +38,16 @@ func withSimulated(t testing.TB, c sim.Config) *sim.Driver {
 // more.
 func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
 
-// settle collects garbage until no more than want bytes are held on d, for a
-// while, and returns what is held then. What programs drop goes back this way.
-func settle(d device.Device, want int64) int64 {
-	for range 200 {
-		if allocated(d) <= want {
-			break
-		}
-		runtime.GC()
-		time.Sleep(5 * time.Millisecond) // cleanups run on a goroutine of their own
-	}
+// settle returns what is held on d once no more than want is, or nothing goes back any more.
+func settle(t testing.TB, d device.Device, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 { return allocated(d) }, want)
+}
+
+// collected returns what is held on d that is no garbage.
+func collected(t testing.TB, d device.Device) int64 {
+	t.Helper()
+	patience.Collect(t)
 	return allocated(d)
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"runtime"
 	"slices"
@@ -110,7 +111,8 @@ func TestOutOfMemoryEverywhere(t *testing.T) {
 	tr := newTrainer(t, d, 5)
 	must(t, tr.step())
 	must(t, stream.Synchronize(background, d))
-	held := liveBytes(drv, 0)
+	patience.Collect(t)
+	held := liveBytes(t, drv, math.MaxInt64)
 	allocs := drv.Counters(0).Allocs
 	must(t, tr.step())
 	allocs = drv.Counters(0).Allocs - allocs
@@ -132,7 +134,7 @@ func TestOutOfMemoryEverywhere(t *testing.T) {
 				must(t, drv.Free(0, m))
 			}
 		}
-		equal(t, fmt.Sprintf("bytes held after allocation %d failed", k), liveBytes(drv, held), held)
+		equal(t, fmt.Sprintf("bytes held after allocation %d failed", k), liveBytes(t, drv, held), held)
 		after := tr.state(t)
 		must(t, tr.step())
 		if changed := slices.IndexFunc(after, func(w []float64) bool { return slices.ContainsFunc(w, isNaN) }); changed >= 0 {
@@ -144,21 +146,17 @@ func TestOutOfMemoryEverywhere(t *testing.T) {
 	}
 	tr.release()
 	must(t, stream.Synchronize(background, d))
-	equal(t, "bytes held in the end", liveBytes(drv, 0), int64(0))
+	equal(t, "bytes held in the end", liveBytes(t, drv, 0), int64(0))
 }
 
-// liveBytes collects garbage until a driver has no more than want bytes given out on
-// its first device, for a while, and returns what it has then.
-func liveBytes(drv *sim.Driver, want int64) int64 {
-	for range 100 {
-		if drv.Counters(0).LiveBytes <= want {
-			break
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond)
+// liveBytes returns how many bytes a driver has given out on its first device once these are no
+// more than want.
+func liveBytes(t testing.TB, drv *sim.Driver, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 {
 		_ = memory.EmptyCache(device.Sim(0)) // what the collector dropped is given back
-	}
-	return drv.Counters(0).LiveBytes
+		return drv.Counters(0).LiveBytes
+	}, want)
 }
 
 func isNaN(v float64) bool { return v != v }
@@ -180,7 +178,7 @@ func TestOutOfMemoryByLimit(t *testing.T) {
 	must(t, stream.Synchronize(background, d))
 	want := tr.state(t)
 	must(t, memory.EmptyCache(d))
-	held := settle(d, 0)
+	held := collected(t, d)
 	t.Cleanup(func() { must(t, memory.SetMemoryFraction(d, 1)) })
 	failed := 0
 	for limit := memory.Reserved(d); ; limit += width * width * 4 {
@@ -193,7 +191,7 @@ func TestOutOfMemoryByLimit(t *testing.T) {
 			t.Fatalf("with %d bytes, attempt %d: %v", limit, failed, err)
 		}
 		must(t, stream.Synchronize(background, d))
-		if got := settle(d, held); got != held {
+		if got := settle(t, d, held); got != held {
 			t.Fatalf("with %d bytes: %d held afterwards, %d before", limit, got, held)
 		}
 		must(t, memory.EmptyCache(d))
@@ -236,7 +234,7 @@ func TestFailingCopy(t *testing.T) {
 		equal(t, name+": the source", values(t, x), []float64{1, 2})
 		equal(t, name+": the destination", values(t, dst), []float64{0, 0})
 		for i, on := range []device.Device{d, peer, far} {
-			equal(t, name+": bytes held on "+on.String(), settle(on, held[i]), held[i])
+			equal(t, name+": bytes held on "+on.String(), settle(t, on, held[i]), held[i])
 		}
 		if name != "into a tensor" {
 			must(t, c())

@@ -17,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // Matrix products of a stream work in one block of memory, which the first
@@ -56,7 +57,7 @@ func workspaceOnDevice(t *testing.T, d device.Device) {
 	p, err := cuda.GetDeviceProperties(d)
 	must(t, err)
 	size := cuda.WorkspaceBytes("", 10*p.Major+p.Minor)
-	settle(d, 0)
+	patience.Collect(t)
 	must(t, cuda.EmptyCache(d)) // a cached block could be somewhat larger
 	on := tensor.On(d)
 	held := func(s stream.Stream) int64 {

@@ -12,9 +12,7 @@ import (
 	"context"
 	"flag"
 	"os"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -24,6 +22,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // T is the tensor type.
@@ -139,16 +138,16 @@ func values(t testing.TB, x T) []float64 {
 	return v
 }
 
-// settle collects garbage until no more than want bytes of d are held, for a while,
-// and returns what is held then.
-func settle(d device.Device, want int64) int64 {
-	for range 100 {
-		if memory.Allocated(d) <= want {
-			break
-		}
-		runtime.GC()
-		time.Sleep(time.Millisecond) // cleanups run on a goroutine of their own
-	}
+// settle returns what is held of d once no more than want bytes are.
+func settle(t testing.TB, d device.Device, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 { return memory.Allocated(d) }, want)
+}
+
+// collected returns what is held of d that is no garbage.
+func collected(t testing.TB, d device.Device) int64 {
+	t.Helper()
+	patience.Collect(t)
 	return memory.Allocated(d)
 }
 
@@ -156,7 +155,7 @@ func settle(d device.Device, want int64) int64 {
 func live(t testing.TB, d device.Device) {
 	t.Helper()
 	must(t, cuda.ClearWorkspaces()) // they stay until they are cleared (P75)
-	before := settle(d, 0)
+	before := collected(t, d)
 	t.Cleanup(func() {
 		if err := cuda.ClearWorkspaces(); err != nil {
 			t.Errorf("workspaces: %v", err)
@@ -164,7 +163,7 @@ func live(t testing.TB, d device.Device) {
 		if err := stream.Synchronize(context.Background(), d); err != nil {
 			t.Errorf("waiting for %v: %v", d, err)
 		}
-		if after := settle(d, before); after > before {
+		if after := settle(t, d, before); after > before {
 			t.Errorf("%v holds %d bytes, %d before", d, after, before)
 		}
 	})

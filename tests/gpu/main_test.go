@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"runtime"
 	"testing"
 	"time"
 
@@ -20,6 +19,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 var (
@@ -87,17 +87,10 @@ func values(x T) ([]float64, error) {
 	return tensor.Data[float64](x.Detach().ToType(tensor.Float64))
 }
 
-// settle collects garbage until no more than want bytes are held, for a while, and
-// returns what is held then.
-func settle(want int64) int64 {
-	for range 200 {
-		if memory.Allocated(gpu) <= want {
-			break
-		}
-		runtime.GC()
-		time.Sleep(5 * time.Millisecond) // cleanups run on a goroutine of their own
-	}
-	return memory.Allocated(gpu)
+// settle returns what is held once no more than want is.
+func settle(t testing.TB, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 { return memory.Allocated(gpu) }, want)
 }
 
 // balanced runs f and fails the test if memory of the GPU is held that was not
@@ -106,12 +99,12 @@ func balanced(t *testing.T, f func()) {
 	t.Helper()
 	must(t, tensor.Zeros([]int{1}, tensor.On(gpu)).Err())
 	must(t, cuda.ClearWorkspaces())
-	settle(0)
+	patience.Collect(t)
 	before := memory.Allocated(gpu)
 	f()
 	must(t, cuda.Synchronize(context.Background(), gpu))
 	must(t, cuda.ClearWorkspaces())
-	if after := settle(before); after > before {
+	if after := settle(t, before); after > before {
 		t.Errorf("%d bytes are held, %d before", after, before)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // TestManyStreams has 64 goroutines run random operators on two streams each, for
@@ -28,7 +29,7 @@ func TestManyStreams(t *testing.T) {
 	}
 	must(t, cuda.EmptyHostCache())
 	must(t, cuda.ClearWorkspaces())
-	settle(0)
+	patience.Collect(t)
 	before, pinned := memory.StatsOf(gpu), cuda.HostMemoryStats()
 	var done atomic.Int64
 	var wg sync.WaitGroup
@@ -50,7 +51,7 @@ func TestManyStreams(t *testing.T) {
 	stop()
 	must(t, cuda.Synchronize(context.Background(), gpu))
 	must(t, cuda.ClearWorkspaces())
-	settle(before.AllocatedBytes.All.Current)
+	settle(t, before.AllocatedBytes.All.Current)
 	must(t, cuda.EmptyHostCache())
 	after, host := memory.StatsOf(gpu), cuda.HostMemoryStats()
 	for name, pair := range map[string][2]int64{

@@ -5,13 +5,12 @@ package messages_test
 
 import (
 	"os"
-	"runtime"
 	"testing"
-	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // simulated provides the devices sim:0 and sim:1 to all tests of the package.
@@ -34,15 +33,8 @@ func must(t testing.TB, err error) {
 // more.
 func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
 
-// settle collects garbage until no more than want bytes are held on d, for a
-// while, and returns what is held then. What programs drop goes back this way.
-func settle(d device.Device, want int64) int64 {
-	for range 200 {
-		if allocated(d) <= want {
-			break
-		}
-		runtime.GC()
-		time.Sleep(5 * time.Millisecond) // cleanups run on a goroutine of their own
-	}
-	return allocated(d)
+// settle returns what is held on d once no more than want is.
+func settle(t testing.TB, d device.Device, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 { return allocated(d) }, want)
 }

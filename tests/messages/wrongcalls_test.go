@@ -133,7 +133,7 @@ func refused(t *testing.T, c wrongCall, located bool) (problems []string) {
 		}
 	}
 	for i, was := range held {
-		if now := settle(device.Sim(i), was); now > was {
+		if now := settle(t, device.Sim(i), was); now > was {
 			problems = append(problems, fmt.Sprintf("%d bytes of sim:%d are still held", now-was, i))
 		}
 	}

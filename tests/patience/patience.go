@@ -4,8 +4,11 @@
 package patience
 
 import (
+	"runtime"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/runtime/garbage"
 )
 
 // forever is for benchmarks, and for tests whose time has no limit.
@@ -32,4 +35,38 @@ func Until(t testing.TB, holds func() bool) bool {
 		time.Sleep(time.Millisecond)
 	}
 	return true
+}
+
+// collections bounds how often Collect collects, where somebody else makes garbage meanwhile.
+const collections = 10
+
+// Collect collects garbage until there is nothing more whose finalizer or cleanup tells so, and
+// waits for these. What they leave to goroutines may go on.
+func Collect(t testing.TB) {
+	t.Helper()
+	for range collections {
+		before := garbage.Queued()
+		runtime.GC()
+		if !Until(t, garbage.Told) {
+			t.Error("finalizers or cleanups do not end")
+			return
+		}
+		if garbage.Queued() == before {
+			return
+		}
+	}
+}
+
+// Settle collects garbage until a count of what is held is no more than want, and returns it
+// then. What programs drop goes back this way: behind the collector, by goroutines.
+func Settle(t testing.TB, held func() int64, want int64) int64 {
+	t.Helper()
+	Until(t, func() bool {
+		if held() <= want {
+			return true
+		}
+		runtime.GC()
+		return false
+	})
+	return held()
 }

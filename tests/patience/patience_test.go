@@ -1,6 +1,8 @@
 package patience_test
 
 import (
+	"runtime"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -27,5 +29,31 @@ func TestUntil(t *testing.T) {
 		if left := patience.Left(limited{t, deadline}); left < 20*time.Hour {
 			t.Errorf("%s: %v are left", name, left)
 		}
+	}
+}
+
+// A link is garbage that is found when what holds it is gone.
+type link struct {
+	next *link
+	_    [4]int64
+}
+
+// TestCollect drops a chain, of which one collection finds one link.
+func TestCollect(t *testing.T) {
+	const n = 5
+	var gone atomic.Int64
+	func() {
+		var first *link
+		for range n {
+			first = &link{next: first}
+			runtime.SetFinalizer(first, func(*link) {
+				time.Sleep(2 * time.Millisecond)
+				gone.Add(1)
+			})
+		}
+	}()
+	patience.Collect(t)
+	if got := gone.Load(); got != n {
+		t.Errorf("%d of %d are gone", got, n)
 	}
 }
