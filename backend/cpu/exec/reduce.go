@@ -27,6 +27,7 @@ type reduction struct {
 	kept, folded axes
 	reduced      tile.Operand // x along the reduced axes, from any start
 	inPlace      bool         // all reduced elements of a result are one run
+	places       []int        // of the few reduced elements of a result that lie apart, from the first; or none
 	half         *fold.Halves // where there are some, and such a run is of 16-bit floats; or nil
 	load         convert.Func // x to the compute dtype
 	store        convert.Func // results to out
@@ -71,6 +72,7 @@ func reduce(c *ir.Call, from *source) error {
 		if from == nil && c.Compute == ir.Float32 && c.In[0].DType.Size() == 2 && r.unconverted() {
 			r.half = fold.HalvesOf(loops, c.In[0].DType)
 		}
+		r.place()
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
 			r.runRows(a)
 		} else {
@@ -141,7 +143,7 @@ func (r *reduction) folds(lo, hi int) {
 	for ; lo < hi; lo += batch {
 		n := min(batch, hi-lo)
 		accs := s.Buffer(1).Ptr()
-		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense() || r.halfLines()) {
+		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense() || r.halfLines() || len(r.places) > 0) {
 			r.lines(lo, n, accs, s.Buffer(0).Ptr(), e)
 			r.finish(lo, n, accs, s.Buffer(2))
 			continue
@@ -160,6 +162,26 @@ func (r *reduction) folds(lo, hi int) {
 func (r *reduction) dense() bool {
 	last := len(r.kept.shape) - 1
 	return len(r.folded.shape) == 1 && r.folded.steps[0] == 1 && (last < 0 || r.kept.steps[last] == r.count)
+}
+
+// mostPlaces is how many elements of a result are brought together from places apart, by one
+// pass over neighbouring results for each, and leastResults how many results are worth one.
+const (
+	mostPlaces   = 64
+	leastResults = 4
+)
+
+// place finds the places of reduced elements that are few and apart.
+func (r *reduction) place() {
+	r.places = r.places[:0]
+	last := len(r.kept.shape) - 1
+	if r.from != nil || r.inPlace || r.dense() || r.count < 2 || r.count > mostPlaces || last < 0 || r.kept.shape[last] < leastResults {
+		return
+	}
+	for k := range r.count {
+		off, _ := r.folded.offsets(k)
+		r.places = append(r.places, off)
+	}
 }
 
 // unconverted reports whether the reduced elements of a result are one run, of
@@ -201,7 +223,12 @@ func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer, e *elements) {
 				r.half.Lines(some, r.count, step, acc, from)
 			default:
 				some = min(m-i, r.room()/r.count)
-				r.load(some*r.count, buf, 1, from, 1)
+				if len(r.places) == 0 {
+					r.load(some*r.count, buf, 1, from, 1)
+				}
+				for k, off := range r.places {
+					r.load(some, unsafe.Add(buf, k*r.compute.Size()), r.count, unsafe.Add(from, off*r.x.DType.Size()), r.kept.steps[last])
+				}
 				r.loops.Lines(some, r.count, r.count*r.compute.Size(), acc, buf, r.scalars)
 			}
 		}
