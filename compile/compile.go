@@ -72,6 +72,7 @@ type Compiled[T Results] struct {
 	err   error
 
 	tracing turn
+	memory  *known // of the recording before; whoever has the turn has it
 
 	mu      sync.Mutex
 	plans   map[signature][]*plan // by signature, the latest used last
@@ -457,11 +458,15 @@ func (c *Compiled[T]) Close() {
 
 // trace records the function.
 func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
-	state, err := declared(c.o.state)
+	memory := c.memory
+	if memory == nil || memory.open || memory.changed() != "" {
+		memory = &known{snapshot: take(c.o.state)}
+	}
+	state, err := declared(c.o.state, memory)
 	if err != nil {
 		return nil, err
 	}
-	memory := take(c.o.state)
+	c.memory = memory
 	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Relaxed: c.o.relaxed,
 		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams, Turn: c.tracing.take}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {
@@ -487,7 +492,7 @@ func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
 	if err := c.o.pad.kept(args, rec.Recorded); err != nil {
 		return nil, err
 	}
-	p := &plan{key: key, memory: memory}
+	p := &plan{key: key, memory: memory.snapshot}
 	p.rec.Store(rec)
 	return p, nil
 }

@@ -2,6 +2,8 @@ package compile
 
 import (
 	"fmt"
+	"slices"
+	"strconv"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
@@ -106,8 +108,15 @@ func read(r *option.Reader) (settings, error) {
 	return s, nil
 }
 
-// declared returns the tensors of declared parts.
-func declared(parts []any) (list []core.Declared, err error) {
+// A known is a snapshot of models and what is found in them then.
+type known struct {
+	snapshot
+	models map[int][]core.Declared // by part
+}
+
+// declared returns the tensors of declared parts. Those of models are looked for where memory
+// does not have them.
+func declared(parts []any, memory *known) (list []core.Declared, err error) {
 	add := func(name string, t tensor.Tensor) {
 		if e := t.Err(); e != nil && err == nil {
 			err = fmt.Errorf("state %s: %w", name, e)
@@ -125,16 +134,34 @@ func declared(parts []any) (list []core.Declared, err error) {
 		case *optim.Scheduler:
 		case optim.Optimizer:
 			for k, q := range p.Parameters() {
-				add(fmt.Sprintf("parameter %d", k), q.Tensor)
+				add("parameter "+strconv.Itoa(k), q.Tensor)
 			}
 		default:
+			if was, ok := memory.models[i]; ok {
+				for _, d := range was {
+					add(d.Name, tensor.Wrap(d.Tensor))
+				}
+				continue
+			}
+			from := len(list)
 			for name, q := range nn.Named(part) {
 				add(name, q.Tensor)
 			}
 			for name, b := range nn.NamedBuffers(part) {
 				add(name, b.Tensor)
 			}
+			if err == nil {
+				memory.keep(i, list[from:])
+			}
 		}
 	}
 	return list, err
+}
+
+// keep notes what a model has.
+func (k *known) keep(part int, list []core.Declared) {
+	if k.models == nil {
+		k.models = map[int][]core.Declared{}
+	}
+	k.models[part] = slices.Clone(list)
 }

@@ -20,6 +20,8 @@ import (
 type snapshot struct {
 	parts   []any
 	regions []region
+	// open says that other values may be reached although these are as they were: there are maps
+	open bool
 }
 
 // A region is the memory of one value.
@@ -34,14 +36,16 @@ type region struct {
 func (r *region) now() []byte { return unsafe.Slice((*byte)(r.at), len(r.was)) }
 
 // take takes a snapshot of the models among parts.
-func take(parts []any) snapshot { return snapshot{parts, visited(parts, false)} }
+func take(parts []any) snapshot {
+	t := visited(parts, false)
+	return snapshot{parts, t.regions, t.maps}
+}
 
-// visited returns the regions of the models among parts, with names or without.
-func visited(parts []any, named bool) []region {
-	t := taker{seen: map[unsafe.Pointer]bool{}, named: named}
+// visited returns what has the regions of the models among parts, with names or without.
+func visited(parts []any, named bool) *taker {
+	t := &taker{seen: map[unsafe.Pointer]bool{}, named: named}
 	for _, part := range parts {
-		switch part.(type) {
-		case tensor.Tensor, []tensor.Tensor, optim.Optimizer, *optim.Scheduler:
+		if !isModel(part) {
 			continue // they say themselves what changed
 		}
 		v := reflect.ValueOf(part)
@@ -51,18 +55,27 @@ func visited(parts []any, named bool) []region {
 		}
 		t.visit(v, name)
 	}
-	return t.regions
+	return t
+}
+
+// isModel reports whether a part is no tensors, no optimizer and no scheduler.
+func isModel(part any) bool {
+	switch part.(type) {
+	case tensor.Tensor, []tensor.Tensor, optim.Optimizer, *optim.Scheduler:
+		return false
+	}
+	return true
 }
 
 // changed returns what is not as it was, or "".
 func (s snapshot) changed() string {
 	for i := range s.regions {
-		r := &s.regions[i]
+		r := s.regions[i]
 		now := r.now()
 		if bytes.Equal(now, r.was) {
 			continue
 		}
-		r.name = nameOf(r, visited(s.parts, true))
+		r.name = nameOf(&r, visited(s.parts, true).regions)
 		return r.field(now)
 	}
 	return ""
@@ -99,6 +112,7 @@ type taker struct {
 	regions []region
 	room    []byte // for what regions were
 	named   bool
+	maps    bool // there are some
 }
 
 // add notes the n bytes at p, which are of type t, and reports whether they are new.
@@ -207,6 +221,7 @@ func (t *taker) visit(v reflect.Value, name string) {
 			}
 		}
 	case reflect.Map:
+		t.maps = t.maps || !v.IsNil()
 		for _, k := range v.MapKeys() {
 			of := ""
 			if t.named {

@@ -21,10 +21,11 @@ type Arranged struct {
 // no use for that. A step that uses what lies otherwise reads and writes it once more. The
 // program stays as it is.
 func ChannelsLast(p *program.Program, saves func(step int) (bytes int64, ok bool)) ([]program.Step, []Arranged) {
-	a := &arranger{p: p, images: make([]image, len(p.Buffers)), does: make([]doing, len(p.Steps)), saves: make([]int64, len(p.Steps))}
-	if !a.look(saves) {
+	a := &arranger{p: p}
+	if !a.gains(saves) {
 		return nil, nil
 	}
+	a.look()
 	var list []Arranged
 	for _, group := range a.groups() {
 		if found, ok := a.choose(group); ok {
@@ -70,22 +71,32 @@ type arranger struct {
 	saves  []int64 // by step
 }
 
-// look finds out what steps do and which images there are, and reports whether a convolution
-// may gain.
-func (a *arranger) look(saves func(step int) (int64, bool)) bool {
-	gains := false
+// gains finds the convolutions that may be given other layouts, and reports whether one gains.
+func (a *arranger) gains(saves func(step int) (int64, bool)) (any bool) {
 	for i := range a.p.Steps {
 		s := &a.p.Steps[i]
-		if s.Action == program.Launch {
-			switch c := &s.Call; {
-			case c.Op.Tags&ir.TagConvolution != 0 && len(c.Out) == 1 && len(c.Out[0].Shape) == 4:
-				if n, ok := saves(i); ok {
-					a.does[i], a.saves[i] = convolves, n
-					gains = gains || n > 0
-				}
-			case c.Op.Kind == ir.Elementwise && len(c.Space) == 4 && !c.Indexed && c.Seed < 0:
-				a.does[i] = maps
+		c := &s.Call
+		if s.Action != program.Launch || c.Op.Tags&ir.TagConvolution == 0 || len(c.Out) != 1 || len(c.Out[0].Shape) != 4 {
+			continue
+		}
+		if n, ok := saves(i); ok {
+			if a.does == nil {
+				a.does, a.saves = make([]doing, len(a.p.Steps)), make([]int64, len(a.p.Steps))
 			}
+			a.does[i], a.saves[i] = convolves, n
+			any = any || n > 0
+		}
+	}
+	return any
+}
+
+// look finds out what the other steps do and which images there are.
+func (a *arranger) look() {
+	a.images = make([]image, len(a.p.Buffers))
+	for i := range a.p.Steps {
+		s := &a.p.Steps[i]
+		if c := &s.Call; s.Action == program.Launch && a.does[i] != convolves && c.Op.Kind == ir.Elementwise && len(c.Space) == 4 && !c.Indexed && c.Seed < 0 {
+			a.does[i] = maps
 		}
 		for j, r := range s.Out {
 			a.use(i, r, viewOf(s.Call.Out, j), a.does[i] == convolves || a.does[i] == maps)
@@ -98,7 +109,6 @@ func (a *arranger) look(saves func(step int) (int64, bool)) bool {
 			}
 		}
 	}
-	return gains
 }
 
 func viewOf(views []ir.View, j int) *ir.View {

@@ -16,6 +16,9 @@ type Direction struct{ Step, By int }
 // write rows, so that those of two stay as they are. refused is Options.Refused. The program
 // stays as it is.
 func Direct(p *program.Program, refused func(step int) string) ([]program.Step, []Direction) {
+	if !slices.ContainsFunc(p.Steps, ofSeveral) {
+		return nil, nil
+	}
 	d := &director{steps: slices.Clone(p.Steps), buffers: make([]users, len(p.Buffers)), p: p, refused: refused}
 	d.room(p)
 	for i := range p.Steps {
@@ -32,6 +35,11 @@ func Direct(p *program.Program, refused func(step int) string) ([]program.Step, 
 		d.copy(i)
 	}
 	return d.steps, d.gone
+}
+
+// ofSeveral reports whether a step is a product of several matrices.
+func ofSeveral(s program.Step) bool {
+	return s.Action == program.Launch && s.Call.Op.Tags&ir.TagProduct != 0 && len(s.Out) == 1 && len(s.Call.Out[0].Shape) >= 3
 }
 
 // A director has steps write elsewhere.
@@ -87,7 +95,7 @@ func (d *director) product(i int, r program.Ref) int {
 	}
 	at := d.buffers[r.Buffer].writers[0]
 	w, to := &d.steps[at], d.steps[i].Out[0]
-	if at > i || w.Action != program.Launch || w.Call.Op.Tags&ir.TagProduct == 0 || d.refused(at) != "" || len(w.Out) != 1 || len(w.Call.Out[0].Shape) < 3 ||
+	if at > i || !ofSeveral(*w) || d.refused(at) != "" ||
 		w.Out[0].Offset != r.Offset || !w.Call.Out[0].IsContiguous() || d.p.Buffers[r.Buffer].Device != d.p.Buffers[to.Buffer].Device {
 		return -1
 	}

@@ -40,7 +40,7 @@ type foldShape struct {
 	out, in []ir.DType
 }
 
-func (s *foldShape) key(kind string) string {
+func (s *foldShape) key(kind string) key {
 	k := append(make(key, 0, 256), kind...)
 	k.number(int(s.of.Serial()))
 	k.flags([]bool{s.stored})
@@ -48,7 +48,7 @@ func (s *foldShape) key(kind string) string {
 	numbers(&k, s.out)
 	numbers(&k, s.in)
 	s.before.key(&k)
-	return string(k)
+	return k
 }
 
 // fold makes the operator.
@@ -133,7 +133,8 @@ func (l *planner) foldOf(i, group int) error {
 
 // collect finds what the call reads and stores.
 func (b *foldBuilder) collect() error {
-	e := &builder{planner: b.planner, g: &Group{Steps: b.before}, values: map[seen]int{}}
+	e := b.builder(b.before)
+	defer e.done()
 	var ok bool
 	if e.space, ok = b.space(b.before); !ok {
 		return errFold

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/body"
@@ -56,8 +57,10 @@ func (l *planner) look(i int) *member {
 		return refuse(err.Error())
 	}
 	m := &member{body: b, flat: true}
+	all := make([]access, len(s.Out), len(s.Out)+len(s.In))
+	m.out, m.in = all, all[len(s.Out):]
 	for j, r := range s.Out {
-		m.out = append(m.out, access{ref: r, view: s.Call.Out[j], kind: b.Expr.Roots[j].Kind})
+		m.out[j] = access{ref: r, view: s.Call.Out[j], kind: b.Expr.Roots[j].Kind}
 	}
 	for j, r := range s.In {
 		a := access{ref: r, view: s.Call.In[j]}
@@ -85,8 +88,11 @@ func (l *planner) look(i int) *member {
 			return refuse(fmt.Sprintf("a result of %s is converted to %s", k.Out[j].DType, v.DType))
 		}
 	}
-	for _, a := range slices.Concat(m.out, m.in) {
-		m.flat = m.flat && (a.number || a.view.IsContiguous() || one(a.view.Strides))
+	for _, list := range [2][]access{m.out, m.in} {
+		for j := range list {
+			a := &list[j]
+			m.flat = m.flat && (a.number || a.view.IsContiguous() || one(a.view.Strides))
+		}
 	}
 	return m
 }
@@ -232,7 +238,8 @@ var regions memo[*Region]
 
 // build makes a group of steps.
 func (l *planner) build(steps []int, quick bool) (*Group, error) {
-	b := &builder{planner: l, g: &Group{Steps: steps}, values: map[seen]int{}}
+	b := l.builder(steps)
+	defer b.done()
 	b.space, _ = l.space(steps)
 	if err := b.collect(); err != nil {
 		return nil, err
@@ -272,9 +279,9 @@ func (b *builder) collect() error {
 
 // region returns the one of the builder's shape.
 func (b *builder) region(step int, quick bool) (*Region, error) {
-	k := append(make(key, 0, 256), b.o.Kind(step)...)
-	b.shape.key(&k)
-	return regions.get(string(k), quick, func() (*Region, error) {
+	b.text = append(b.text[:0], b.o.Kind(step)...)
+	b.shape.key(&b.text)
+	return regions.get(b.text, quick, func() (*Region, error) {
 		r, err := b.shape.region()
 		if err == nil {
 			err = b.o.Code(step, r, &b.g.Call)
@@ -307,11 +314,69 @@ func (a *access) id() seen {
 // A builder makes the region and the call of a group.
 type builder struct {
 	*planner
-	g      *Group
-	space  []int
-	shape  shape
-	values map[seen]int
-	writes []write
+	g     *Group
+	space []int
+	shape shape
+
+	// lists that nobody needs when the group is made; others use their room then
+	values  []value
+	made    []seen
+	written []version
+	writes  []write
+	text    key
+}
+
+// A value is the number of what is seen in one way.
+type value struct {
+	seen
+	number int
+}
+
+// value returns the number of what is seen in one way; below 0 where it has none. Regions have
+// few values, of which a list is quicker than a map.
+func (b *builder) value(id *seen) int {
+	for i := range b.values {
+		if v := &b.values[i]; v.ref == id.ref && v.seen == *id {
+			return v.number
+		}
+	}
+	return -1
+}
+
+// number gives what is seen in one way its number, instead of any that it has.
+func (b *builder) number(id seen, n int) {
+	for i := range b.values {
+		if b.values[i].seen == id {
+			b.values[i].number = n
+			return
+		}
+	}
+	b.values = append(b.values, value{id, n})
+}
+
+// builders are those that nobody uses.
+var builders = sync.Pool{New: func() any { return new(builder) }}
+
+// builder returns one for steps. The caller calls its done when it has read what it found.
+func (l *planner) builder(steps []int) *builder {
+	b := builders.Get().(*builder)
+	if b.text == nil {
+		b.text = make(key, 0, 256)
+	}
+	b.planner, b.g = l, &Group{Steps: steps}
+	return b
+}
+
+// done gives the builder, which refers to nothing any more, to whoever makes the next group.
+func (b *builder) done() {
+	*b = builder{values: emptied(b.values), made: emptied(b.made), written: b.written[:0], writes: emptied(b.writes), text: b.text[:0]}
+	builders.Put(b)
+}
+
+// emptied returns an empty list with the room of list, which refers to nothing.
+func emptied[T any](list []T) []T {
+	clear(list)
+	return list[:0]
 }
 
 // A write is a result of a member.
@@ -322,18 +387,20 @@ type write struct {
 
 // operands numbers what the group reads and does not make.
 func (b *builder) operands() error {
-	made, written := map[seen]bool{}, map[version]bool{}
 	for _, i := range b.g.Steps {
 		for _, x := range b.info[i].in {
-			x = x.over(b.space)
-			id := x.id()
-			if _, known := b.values[id]; x.number || known || made[id] {
+			if x.number {
 				continue
 			}
-			if written[version{x.ref.Buffer, x.ref.Version}] {
+			x = x.over(b.space)
+			id := x.id()
+			if b.value(&id) >= 0 || slices.Contains(b.made, id) {
+				continue
+			}
+			if slices.Contains(b.written, version{x.ref.Buffer, x.ref.Version}) {
 				return errors.New("one part writes elements that another reads at other places")
 			}
-			b.values[id] = len(b.g.In)
+			b.values = append(b.values, value{id, len(b.g.In)})
 			if b.g.In == nil {
 				n := b.reads()
 				b.g.In, b.g.Call.In = make([]program.Ref, 0, n), make([]ir.View, 0, n)
@@ -348,7 +415,7 @@ func (b *builder) operands() error {
 		}
 		for _, y := range b.info[i].out {
 			y = y.over(b.space)
-			made[y.id()], written[version{y.ref.Buffer, y.ref.Version}] = true, true
+			b.made, b.written = append(b.made, y.id()), append(b.written, version{y.ref.Buffer, y.ref.Version})
 		}
 	}
 	return nil
@@ -368,7 +435,7 @@ type version struct{ buffer, version int }
 // members adds the calls.
 func (b *builder) members() {
 	next := len(b.g.In)
-	b.writes, b.shape.members = make([]write, 0, len(b.g.Steps)), make([]Member, 0, len(b.g.Steps))
+	b.shape.members = make([]Member, 0, len(b.g.Steps))
 	sources := make([]Source, 0, b.reads())
 	for _, i := range b.g.Steps {
 		c, m := &b.p.Steps[i].Call, Member{Out: next}
@@ -383,9 +450,8 @@ func (b *builder) members() {
 			}
 		}
 		for _, x := range b.info[i].in {
-			x = x.over(b.space)
 			if x.number {
-				kind := map[expr.Kind]ir.AttrKind{expr.BoolKind: ir.AttrBool, expr.IntKind: ir.AttrInt, expr.TKind: ir.AttrScalar}[x.kind]
+				kind := numberKinds[x.kind]
 				value := ir.Value{Scalar: x.value, Int: x.value.Int()}
 				if kind == ir.AttrBool {
 					value = ir.BoolValue(x.value.Bool())
@@ -393,7 +459,9 @@ func (b *builder) members() {
 				sources = append(sources, Source{-1, b.scalar(kind, x.value, value)})
 				continue
 			}
-			sources = append(sources, Source{b.values[x.id()], 0})
+			x = x.over(b.space)
+			id := x.id()
+			sources = append(sources, Source{b.value(&id), 0})
 		}
 		m.In = sources[from:len(sources):len(sources)]
 		for _, y := range b.info[i].out {
@@ -401,13 +469,16 @@ func (b *builder) members() {
 			if short(y.view.DType) {
 				m.Rounded = append(m.Rounded, Rounding{next, y.view.DType})
 			}
-			b.values[y.id()] = next
+			b.number(y.id(), next)
 			b.writes = append(b.writes, write{y, next})
 			next++
 		}
 		b.shape.members = append(b.shape.members, m)
 	}
 }
+
+// numberKinds are the kinds of scalars that stand for operands which are numbers.
+var numberKinds = map[expr.Kind]ir.AttrKind{expr.BoolKind: ir.AttrBool, expr.IntKind: ir.AttrInt, expr.TKind: ir.AttrScalar}
 
 // scalar adds a scalar of the region.
 func (b *builder) scalar(kind ir.AttrKind, s ir.Scalar, v ir.Value) int {

@@ -288,7 +288,8 @@ func (l *planner) levels(steps []int) []int {
 
 // elements adds a stage of element-wise steps.
 func (b *rowBuilder) elements(steps []int, single bool) error {
-	e := &builder{planner: b.planner, g: &Group{Steps: steps}, values: map[seen]int{}}
+	e := b.builder(steps)
+	defer e.done()
 	var ok bool
 	if e.space, ok = b.space(steps); !ok {
 		return errRows

@@ -19,11 +19,11 @@ type memo[T any] struct {
 
 // find returns what a key names, or nil, and keeps it among the latest. The caller holds the
 // lock.
-func (m *memo[T]) find(key string) *made[T] {
-	e := m.of[key]
+func (m *memo[T]) find(k key) *made[T] {
+	e := m.of[string(k)]
 	if e == nil {
-		if e = m.old[key]; e != nil {
-			m.keep(key, e)
+		if e = m.old[string(k)]; e != nil {
+			m.keep(string(k), e)
 		}
 	}
 	return e
@@ -47,10 +47,10 @@ type made[T any] struct {
 }
 
 // known returns what a key names where it was made.
-func (m *memo[T]) known(key string) (v T, ok bool) {
+func (m *memo[T]) known(k key) (v T, ok bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if e := m.find(key); e != nil && e.done {
+	if e := m.find(k); e != nil && e.done {
 		return e.v, true
 	}
 	return v, false
@@ -58,19 +58,19 @@ func (m *memo[T]) known(key string) (v T, ok bool) {
 
 // get returns what a key names. What fails may be otherwise next time. Where quick is set, it
 // makes nothing: then what was not made before is errNoCode.
-func (m *memo[T]) get(key string, quick bool, make func() (T, error)) (v T, err error) {
+func (m *memo[T]) get(k key, quick bool, make func() (T, error)) (v T, err error) {
 	if quick {
-		v, ok := m.known(key)
+		v, ok := m.known(k)
 		if !ok {
 			err = errNoCode
 		}
 		return v, err
 	}
 	m.mu.Lock()
-	e := m.find(key)
+	e := m.find(k)
 	if e == nil {
 		e = new(made[T])
-		m.keep(key, e)
+		m.keep(string(k), e)
 	}
 	m.mu.Unlock()
 	e.once.Do(func() {
@@ -78,8 +78,8 @@ func (m *memo[T]) get(key string, quick bool, make func() (T, error)) (v T, err 
 		m.mu.Lock()
 		defer m.mu.Unlock()
 		if e.done = e.err == nil; !e.done {
-			delete(m.of, key)
-			delete(m.old, key)
+			delete(m.of, string(k))
+			delete(m.old, string(k))
 		}
 	})
 	return e.v, e.err

@@ -15,7 +15,7 @@ func TestMemo(t *testing.T) {
 	made := map[string]int{}
 	get := func(key string) {
 		t.Helper()
-		if _, err := m.get(key, false, func() (int, error) { made[key]++; return len(made), nil }); err != nil {
+		if _, err := m.get([]byte(key), false, func() (int, error) { made[key]++; return len(made), nil }); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -30,12 +30,12 @@ func TestMemo(t *testing.T) {
 	if diff := cmp.Diff([]int{1, 2, 1}, []int{made["often"], made["0"], made["1"]}); diff != "" {
 		t.Errorf("how often things were made (-want +got):\n%s", diff)
 	}
-	if _, err := m.get("unknown", true, nil); !errors.Is(err, errNoCode) {
+	if _, err := m.get([]byte("unknown"), true, nil); !errors.Is(err, errNoCode) {
 		t.Errorf("a quick question for what was not made: %v", err)
 	}
 	wrong := errors.New("wrong")
 	for want := range 2 {
-		_, err := m.get("failing", false, func() (int, error) { made["failing"]++; return 0, wrong })
+		_, err := m.get([]byte("failing"), false, func() (int, error) { made["failing"]++; return 0, wrong })
 		if !errors.Is(err, wrong) || made["failing"] != want+1 {
 			t.Errorf("%v, made %d times", err, made["failing"])
 		}

@@ -148,10 +148,14 @@ func Pinned(p *program.Program, i int, refused func(step int) string) bool {
 // A building is a group of several steps that is made.
 type building struct {
 	steps []int
-	build func(quick bool) (*Group, error) // where quick is set, only of what has code, else errNoCode
-	parts [][]int                          // groups that are made where this one cannot be
+	by    maker
 	g     *Group
 	err   error
+}
+
+// A maker makes a group; where quick is set, only of what has code, else errNoCode is the error.
+type maker interface {
+	build(quick bool) (*Group, error)
 }
 
 // errNoCode is the error of code that has to be made first.
@@ -160,37 +164,45 @@ var errNoCode = errors.New("it has no code yet")
 // groups makes the groups of several steps and returns them by their first steps. Those whose
 // code has to be compiled are made side by side.
 func (l *planner) groups() []*Group {
-	var list, slow []*building
+	several := 0
+	for _, steps := range l.steps {
+		if len(steps) > 1 {
+			several++
+		}
+	}
+	list, room := make([]*building, 0, several), make([]building, several)
+	var slow []*building
 	for id, steps := range l.steps {
 		if len(steps) < 2 {
 			continue
 		}
-		b := &building{steps: steps}
+		b := &room[len(list)]
+		b.steps = steps
 		if rows := l.rows[id]; rows != nil {
-			b.build, b.parts = rows.build, rows.parts
+			b.by = rows
 		} else if product := l.products[id]; product != nil {
-			b.build, b.parts = product.build, [][]int{product.after}
+			b.by = product
 		} else if fold := l.reductions[id]; fold != nil {
-			b.build, b.parts = fold.build, [][]int{fold.before}
+			b.by = fold
 		} else {
-			b.build = l.elements(steps)
+			b.by = &elements{l, steps}
 		}
 		list = append(list, b)
-		if b.g, b.err = b.build(true); b.err == errNoCode {
+		if b.g, b.err = b.by.build(true); b.err == errNoCode {
 			slow = append(slow, b)
 		}
 	}
 	for len(slow) > 0 {
 		var wait sync.WaitGroup
 		for _, b := range slow {
-			wait.Go(func() { b.g, b.err = b.build(false) })
+			wait.Go(func() { b.g, b.err = b.by.build(false) })
 		}
 		wait.Wait()
 		var parts []*building
 		for _, b := range slow {
-			for _, part := range b.parts {
+			for _, part := range b.apart() {
 				if b.err != nil && len(part) > 1 {
-					parts = append(parts, &building{steps: part, build: l.elements(part)})
+					parts = append(parts, &building{steps: part, by: &elements{l, part}})
 				}
 			}
 		}
@@ -211,10 +223,26 @@ func (l *planner) groups() []*Group {
 	return made
 }
 
-// elements returns what makes a group of element-wise steps.
-func (l *planner) elements(steps []int) func(quick bool) (*Group, error) {
-	return func(quick bool) (*Group, error) { return l.build(steps, quick) }
+// apart returns the groups that are made where this one cannot be.
+func (b *building) apart() [][]int {
+	switch by := b.by.(type) {
+	case *rowBuilder:
+		return by.parts
+	case *productBuilder:
+		return [][]int{by.after}
+	case *foldBuilder:
+		return [][]int{by.before}
+	}
+	return nil
 }
+
+// elements are element-wise steps of which a group is made.
+type elements struct {
+	l     *planner
+	steps []int
+}
+
+func (e *elements) build(quick bool) (*Group, error) { return e.l.build(e.steps, quick) }
 
 // join makes one group of those of two steps of which the first follows the second, where
 // that may be.

@@ -62,8 +62,12 @@ type productShape struct {
 	relaxed  bool
 }
 
-func (s *productShape) key(kind string) string {
-	k := append(make(key, 0, 256), kind...)
+// key makes k what products have in common of which one is the other.
+func (s *productShape) key(k key, kind string) key {
+	if k == nil {
+		k = make(key, 0, 256)
+	}
+	k = append(k[:0], kind...)
 	k.number(int(s.of.Serial()))
 	if k.flags([]bool{s.sums != nil, s.raw, s.relaxed}); s.sums != nil {
 		k.number(int(s.sums.Serial()))
@@ -73,7 +77,7 @@ func (s *productShape) key(kind string) string {
 	numbers(&k, s.out)
 	numbers(&k, s.in)
 	s.after.key(&k)
-	return string(k)
+	return k
 }
 
 // product makes the operator.
@@ -117,24 +121,28 @@ type productBuilder struct {
 	size          []int // these
 	convolves     bool
 	like          []int // strides of a convolution's result, as the region sees it
-	room          []int // for pairs
-	shape         productShape
-	candidate     *Product
-	key           string // of the shape that the candidate is of
+	room          struct {
+		group Group
+		size  [2]int
+		pairs []int
+	}
+	shape     productShape
+	candidate *Product
+	key       key // of the shape that the candidate is of
 }
 
 // attach makes groups of products and what is computed with them.
 func (l *planner) attach() {
+	var b *productBuilder
 	for i := range l.p.Steps {
 		s := &l.p.Steps[i]
 		if s.Action != program.Launch || s.Call.Op.Tags&(ir.TagProduct|ir.TagConvolution) == 0 || l.o.Refused(i) != "" {
 			continue
 		}
-		b := l.product(i)
-		if s.Call.Op.Tags&ir.TagConvolution != 0 {
-			b = l.convolution(i)
+		if b == nil || l.products[l.group[b.step]] == b { // otherwise the last one found nothing
+			b = new(productBuilder)
 		}
-		if b == nil {
+		if !l.begin(b, i) {
 			continue
 		}
 		taken := false
@@ -156,29 +164,32 @@ func (l *planner) follows(k, i int) bool {
 	return l.info[k] != nil && slices.Contains(l.p.Steps[k].In, l.p.Steps[i].Out[0])
 }
 
-// product returns a builder of step i, a product, or nil where it has to stay alone.
-func (l *planner) product(i int) *productBuilder {
-	c, s := &l.p.Steps[i].Call, &l.p.Steps[i]
-	v, x, y := &c.Out[0], c.In[0].Shape, c.In[1].Shape
-	switch {
-	case len(c.Out) != 1 || c.DType != ir.Float32 && c.DType != ir.Float64 && !short(c.DType) || v.DType != c.DType || !v.IsContiguous(),
-		len(c.Attrs) > 0 || len(x) < 2 || len(y) < 2 || v.NumElements() == 0 || !l.made(s.Out[0]):
-		return nil
-	case len(y) > 2 && !slices.Equal(x[:len(x)-2], y[:max(len(y)-2, 0)]):
-		return nil
-	}
-	n := v.Shape[len(v.Shape)-1]
-	return &productBuilder{planner: l, g: &Group{}, step: i, rows: v.NumElements() / n, columns: n, size: []int{v.NumElements() / n, n}, shape: productShape{of: c.Kernel}}
-}
-
-// convolution returns a builder of step i, a convolution, or nil where it has to stay alone.
-func (l *planner) convolution(i int) *productBuilder {
-	c, s := &l.p.Steps[i].Call, &l.p.Steps[i]
+// begin makes b the builder of step i, a product or a convolution, and reports false where that
+// has to stay alone.
+func (l *planner) begin(b *productBuilder, i int) bool {
+	s := &l.p.Steps[i]
+	c := &s.Call
 	v := &c.Out[0]
-	if len(c.Out) != 1 || v.DType != c.DType || v.NumElements() == 0 || !withoutGaps(v) || !l.made(s.Out[0]) {
-		return nil
+	if len(c.Out) != 1 || v.DType != c.DType || v.NumElements() == 0 || !l.made(s.Out[0]) {
+		return false
 	}
-	return &productBuilder{planner: l, g: &Group{}, step: i, convolves: true, size: v.Shape, shape: productShape{of: c.Kernel}}
+	*b = productBuilder{planner: l, g: &b.room.group, step: i, shape: productShape{of: c.Kernel}, key: b.key}
+	if c.Op.Tags&ir.TagConvolution != 0 {
+		b.convolves, b.size = true, v.Shape
+		return withoutGaps(v)
+	}
+	x, y := c.In[0].Shape, c.In[1].Shape
+	switch {
+	case c.DType != ir.Float32 && c.DType != ir.Float64 && !short(c.DType) || !v.IsContiguous(), len(c.Attrs) > 0 || len(x) < 2 || len(y) < 2:
+		return false
+	case len(y) > 2 && !slices.Equal(x[:len(x)-2], y[:max(len(y)-2, 0)]):
+		return false
+	}
+	b.columns = v.Shape[len(v.Shape)-1]
+	b.rows = v.NumElements() / b.columns
+	b.room.size = [2]int{b.rows, b.columns}
+	b.size = b.room.size[:]
+	return true
 }
 
 // take makes a region's steps, and a fold of columns of what they give, parts of the
@@ -224,7 +235,7 @@ func (b *productBuilder) take(group int) bool {
 // takes reports whether the device has code for what the builder has found.
 func (b *productBuilder) takes() bool {
 	b.shape.in, b.shape.out, b.shape.relaxed = dtypesOf(b.g.Call.In), dtypesOf(b.g.Call.Out), b.o.Relaxed
-	b.key = b.shape.key(b.o.Kind(b.step))
+	b.key = b.shape.key(b.key, b.o.Kind(b.step))
 	p, err := composed.get(b.key, false, b.shape.product)
 	if err != nil {
 		return false
@@ -238,7 +249,8 @@ var errProduct = errors.New("views are no rows and columns of the product")
 
 // collect finds what the call reads and stores.
 func (b *productBuilder) collect(steps []int) error {
-	e := &builder{planner: b.planner, g: &Group{Steps: steps}, values: map[seen]int{}}
+	e := b.builder(steps)
+	defer e.done()
 	var ok bool
 	if e.space, ok = b.space(steps); !ok {
 		return errProduct
@@ -294,11 +306,11 @@ func (b *productBuilder) collect(steps []int) error {
 
 // pair returns a list of two numbers, several of which are one object.
 func (b *productBuilder) pair(x, y int) []int {
-	if len(b.room) < 2 {
-		b.room = make([]int, 16)
+	if len(b.room.pairs) < 2 {
+		b.room.pairs = make([]int, 16)
 	}
-	p := b.room[:2:2]
-	p[0], p[1], b.room = x, y, b.room[2:]
+	p := b.room.pairs[:2:2]
+	p[0], p[1], b.room.pairs = x, y, b.room.pairs[2:]
 	return p
 }
 

@@ -85,8 +85,8 @@ type rowShape struct {
 }
 
 // key returns what shapes have in common of which one is the other.
-func (s *rowShape) key() string {
-	k := make(key, 0, 256)
+func (s *rowShape) key(kind string) key {
+	k := append(make(key, 0, 256), kind...)
 	k.number(int(s.compute))
 	numbers(&k, s.in)
 	k.flags(s.single)
@@ -108,7 +108,7 @@ func (s *rowShape) key() string {
 			g.shape.key(&k)
 		}
 	}
-	return string(k)
+	return k
 }
 
 // rows makes the operator.
@@ -153,7 +153,7 @@ var madeRows memo[*Rows]
 
 // rowsOf returns the rows of a shape for where a step runs.
 func (l *planner) rowsOf(s *rowShape, step int, quick bool) (*Rows, error) {
-	return madeRows.get(l.o.Kind(step)+s.key(), quick, func() (*Rows, error) {
+	return madeRows.get(s.key(l.o.Kind(step)), quick, func() (*Rows, error) {
 		r, err := s.rows()
 		if err == nil {
 			err = l.o.RowCode(step, r)

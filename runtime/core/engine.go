@@ -167,7 +167,13 @@ var nameless = &ir.Op{Name: "backward", In: []ir.Operand{{Name: "root"}}}
 
 // hold returns a handle on g that lives as long as the engine wants.
 func (e *engine) hold(g *Tensor) *Tensor {
-	h := g.alias()
+	var h *Tensor
+	if r := recorderNow(); r != nil { // none outlives the recording
+		h = &r.tensors.take(1)[0]
+	} else {
+		h = new(Tensor)
+	}
+	g.aliasTo(h)
 	h.grad = g.grad
 	return h
 }

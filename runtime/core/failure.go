@@ -72,11 +72,18 @@ func (f *failure) report() error {
 
 // A located error names the line of the program that called the library.
 type located struct {
-	line string // file:line
-	err  error
+	line  string  // file:line; "" where it is looked up when somebody asks
+	frame uintptr // the line's, then
+	err   error
 }
 
-func (l *located) Error() string { return l.line + ": " + l.err.Error() }
+func (l *located) Error() string {
+	line := l.line
+	if line == "" {
+		line = caller.LineOf(l.frame)
+	}
+	return line + ": " + l.err.Error()
+}
 
 func (l *located) Unwrap() error { return l.err }
 
@@ -89,7 +96,15 @@ func at(err error) error {
 		return err
 	}
 	if line := caller.Line(); line != "" {
-		return &located{line, err}
+		return &located{line: line, err: err}
+	}
+	return err
+}
+
+// atFrame is at, for an error that hardly anybody reads: the line is looked up by who does.
+func atFrame(err error) error {
+	if frame := caller.Frame(); frame != 0 {
+		return &located{frame: frame, err: err}
 	}
 	return err
 }
@@ -223,8 +238,10 @@ func Composed(op *ir.Op, in []*Tensor, out ...*Tensor) {
 func (f *failure) within(op *ir.Op) *failure {
 	f.seen.Store(true) // the new one takes over
 	out := &failure{bare: fmt.Errorf("%s: %w", op.Name, f.bare), op: op, seen: new(atomic.Bool)}
-	if out.err = out.bare; lineOf(out.err) == nil && lineOf(f.err) != nil {
-		out.err = &located{lineOf(f.err).line, out.bare}
+	if l := lineOf(f.err); lineOf(out.bare) == nil && l != nil {
+		out.err = &located{l.line, l.frame, out.bare}
+	} else {
+		out.err = out.bare
 	}
 	out.watch()
 	return out

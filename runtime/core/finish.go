@@ -10,8 +10,8 @@ import (
 )
 
 // result returns the place of a tensor that outlives a run.
-func (r *recorder) result(t *Tensor) (*recordedResult, error) {
-	res := &recordedResult{layout: t.layout, dev: t.dev, dtype: t.dtype, view: t.view, wrapped: t.wrapped}
+func (r *recorder) result(t *Tensor) (recordedResult, error) {
+	res := recordedResult{layout: t.layout, dev: t.dev, dtype: t.dtype, view: t.view, wrapped: t.wrapped}
 	var err error
 	switch i, ok := r.known[t.storage]; {
 	case ok:
@@ -37,7 +37,7 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 		if err != nil {
 			return nil, r.fail(fmt.Errorf("result: %w", err))
 		}
-		rec.results = append(rec.results, *res)
+		rec.results = append(rec.results, res)
 		if res.buffer >= 0 {
 			places = append(places, program.Ref{Buffer: res.buffer})
 		}
@@ -134,11 +134,11 @@ func (r *recorder) fused(rec *Recorded) error {
 	if !r.unfused {
 		settle = r.hoist(before)
 		if len(r.program) < recorded {
-			rec.Program = r.value(slices.Clone(rec.places))
+			rec.Program = r.draft(rec.places)
 		}
 		direct = r.direct(rec.Program)
 		if last = r.arrange(rec.Program); len(direct) > 0 || len(last) > 0 {
-			rec.Program = r.value(slices.Clone(rec.places))
+			rec.Program = r.draft(rec.places)
 		}
 	}
 	if r.recompute {
@@ -239,7 +239,23 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 
 // value returns what was recorded as a value.
 func (r *recorder) value(places []program.Ref) *program.Program {
-	buffers, steps := make([]program.Buffer, len(r.buffers)), make([]program.Step, len(r.program))
+	return r.valueIn(make([]program.Buffer, len(r.buffers)), make([]program.Step, len(r.program)), places)
+}
+
+// draft is value for a program that nobody uses any more when the next one is made, or the
+// recording has ended.
+func (r *recorder) draft(places []program.Ref) *program.Program {
+	s := r.scratch
+	if s == nil {
+		return r.value(slices.Clone(places))
+	}
+	s.draft.buffers = slices.Grow(s.draft.buffers[:0], len(r.buffers))[:len(r.buffers)]
+	s.draft.steps = slices.Grow(s.draft.steps[:0], len(r.program))[:len(r.program)]
+	return r.valueIn(s.draft.buffers, s.draft.steps, slices.Clone(places))
+}
+
+// valueIn is value with room for buffers and steps.
+func (r *recorder) valueIn(buffers []program.Buffer, steps []program.Step, places []program.Ref) *program.Program {
 	for i := range buffers {
 		if buffers[i] = r.buffers[i].Buffer; buffers[i].Released < 0 {
 			buffers[i].Released = len(steps)
@@ -274,7 +290,7 @@ func (r *recorder) finishGrads(rec *Recorded, args []*Tensor) error {
 			if err != nil {
 				return r.fail(fmt.Errorf("gradient: %w", err))
 			}
-			g.after = res
+			g.after = &res
 		}
 		g.slot.before = nil
 		if g.slot.read && g.before.Shape != nil {

@@ -83,6 +83,7 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		},
 	})
 	steps := make([]step, 0, len(plan.Order))
+	f.Regions = slices.Grow(f.Regions, len(plan.Groups))
 	for _, item := range plan.Order {
 		s := r.program[item.Step]
 		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In) // whose versions the other program keeps
@@ -186,10 +187,10 @@ func (r *recorder) number(i, j int) (ir.Scalar, bool) {
 
 // told says what a kernel stands for.
 func (r *recorder) told(steps []int, bytes int64) FusedRegion {
-	f := FusedRegion{Bytes: bytes, Ops: make([]string, 0, len(steps)), callers: make([]uintptr, 0, len(steps))}
-	for _, i := range steps {
+	f := FusedRegion{Bytes: bytes, Ops: r.opNames.take(len(steps)), callers: r.frames.take(len(steps))}
+	for k, i := range steps {
 		s := &r.program[i]
-		f.Ops, f.callers = append(f.Ops, s.Name()), append(f.callers, s.caller)
+		f.Ops[k], f.callers[k] = s.Name(), s.caller
 		f.Eager += bytesOf(&s.Call)
 	}
 	return f

@@ -177,10 +177,14 @@ func recordOn(a *Apply, drv device.Driver, outs ...*Tensor) {
 // newNode records an application to in, whatever a.In is. It keeps neither in nor
 // outs, but what a has.
 func newNode(a *Apply, in []*Tensor, drv device.Driver, stream device.StreamID, outs []*Tensor) {
-	n := &Node{
-		op: a.Op, seq: nodeSeq.Add(1), variant: a.Variant, dims: a.Dims, keepDim: a.KeepDim,
-		attrs: a.Attrs, backward: a.Backward, drv: drv, stream: stream,
+	var n *Node
+	if r := recorderNow(); r != nil { // whose graph ends with it
+		n = &r.nodes.take(1)[0]
+	} else {
+		n = new(Node)
 	}
+	n.op, n.seq, n.variant, n.dims, n.keepDim = a.Op, nodeSeq.Add(1), a.Variant, a.Dims, a.KeepDim
+	n.attrs, n.backward, n.drv, n.stream = a.Attrs, a.Backward, drv, stream
 	if n.in = n.ins[:min(len(in), len(n.ins))]; len(in) > len(n.ins) {
 		n.in = make([]operand, len(in))
 	}

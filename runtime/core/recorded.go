@@ -237,7 +237,7 @@ func (r *recorder) rollBack(failed bool) {
 
 // end has every handle that the recording made carry an error.
 func (r *recorder) end() {
-	f := &failure{err: at(ErrEscaped), bare: ErrEscaped, seen: escapeSeen}
+	f := &failure{err: atFrame(ErrEscaped), bare: ErrEscaped, seen: escapeSeen}
 	for _, t := range r.handles {
 		t.fail.Store(f)
 		t.released.Store(true)

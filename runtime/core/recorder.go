@@ -65,6 +65,9 @@ type recorder struct {
 	scalars  slab[ir.Scalar]
 	storages slab[Storage]
 	tensors  slab[Tensor]
+	nodes    slab[Node]
+	opNames  slab[string]  // operators' names, of Fused
+	frames   slab[uintptr] // the same operators' callers
 	slots    slab[gradSlot]
 }
 

@@ -189,8 +189,8 @@ func (rec *Recorded) noRoom(i int, err error) error {
 	}
 	s := &rec.steps[first]
 	err = fmt.Errorf("%s, which makes %d bytes: %w", s.Name(), rec.buffers[i].Bytes, err)
-	if line := caller.LineOf(s.caller); line != "" {
-		return &located{line, err}
+	if s.caller != 0 {
+		return &located{frame: s.caller, err: err}
 	}
 	return err
 }

@@ -1,6 +1,10 @@
 package core
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/sinter-go/sinter/ir/program"
+)
 
 // A scratch is lists and maps of a recorder that nobody needs once the recording has ended.
 // One recorder at a time has it.
@@ -11,6 +15,29 @@ type scratch struct {
 	known    map[*Storage]int
 	declared map[*Storage]*Tensor
 	names    map[*Storage]string
+	draft    struct {
+		buffers []program.Buffer
+		steps   []program.Step
+	}
+	used usage
+}
+
+// usage is how many elements of slabs a recording took: the next one may be like it.
+type usage struct{ views, refs, ints, storages, tensors, nodes int }
+
+// expect has slabs begin with as large a piece as a recording of such a usage needs.
+func (r *recorder) expect(u usage) {
+	r.views.expect(u.views)
+	r.refs.expect(u.refs)
+	r.ints.expect(u.ints)
+	r.storages.expect(u.storages)
+	r.tensors.expect(u.tensors)
+	r.nodes.expect(u.nodes)
+}
+
+// usage returns the recording's.
+func (r *recorder) usage() usage {
+	return usage{r.views.used, r.refs.used, r.ints.used, r.storages.used, r.tensors.used, r.nodes.used}
 }
 
 // scratches are those that no recorder has. They refer to nothing.
@@ -35,6 +62,7 @@ func (r *recorder) useScratch() {
 		s = scratches.Get().(*scratch)
 		r.scratch = s
 	}
+	r.expect(s.used)
 	r.program, r.buffers, r.handles = s.program, s.buffers, s.handles
 	r.known, r.declared, r.names = s.known, s.declared, s.names
 }
@@ -50,6 +78,8 @@ func (r *recorder) giveScratch() {
 	clear(s.known)
 	clear(s.declared)
 	clear(s.names)
+	s.draft.buffers, s.draft.steps = emptied(s.draft.buffers), emptied(s.draft.steps)
+	s.used = r.usage()
 	scratches.Put(s)
 }
 

@@ -59,11 +59,16 @@ func (t *Tensor) again(layout ir.Layout) *Tensor {
 // alias returns another handle on t's elements that no scope releases and that
 // has no part in differentiation.
 func (t *Tensor) alias() *Tensor {
+	a := new(Tensor)
+	t.aliasTo(a)
+	return a
+}
+
+// aliasTo makes a, a new Tensor, what alias returns.
+func (t *Tensor) aliasTo(a *Tensor) {
 	t.storage.ref()
-	return &Tensor{
-		storage: t.storage, layout: t.layout, dev: t.dev, dtype: t.dtype,
-		wrapped: t.wrapped, view: t.view, detached: t.detached, epoch: t.epoch,
-	}
+	a.storage, a.layout, a.dev, a.dtype = t.storage, t.layout, t.dev, t.dtype
+	a.wrapped, a.view, a.detached, a.epoch = t.wrapped, t.view, t.detached, t.epoch
 }
 
 // Err returns the error the tensor carries, or nil. Looking at an error this
