@@ -176,6 +176,10 @@ func (r runner) values() (errs []error) {
 // more than the first dtype that takes it and those that take no smaller one.
 const quickSize = 150
 
+// quickLayouts is how many elements a sample may have that a quick run tries in more than one layout:
+// larger ones are contiguous or transposed, in turn.
+const quickLayouts = 10_000
+
 // inTurn returns the operator's dtypes: each operator's quick run begins with another.
 func (r runner) inTurn() []ir.DType {
 	list := r.o.Op.DTypes.List()
@@ -224,6 +228,9 @@ func (r runner) mayRefuse() bool { return r.o.Op.Kind == ir.ViewBody && len(r.o.
 // fewer than two axes transposed is contiguous, and of generic shapes the larger
 // ones differ in no axis from those before.
 func (r runner) redundant(i int, s Sample, layout layoutKind) bool {
+	if r.quick && sampleSize(s) > quickLayouts {
+		return layout != []layoutKind{contiguous, transposed}[(i+len(r.o.Op.Name))%2]
+	}
 	if layout == contiguous {
 		return false
 	}

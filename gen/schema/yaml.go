@@ -283,25 +283,32 @@ func (s source) at(offset int) Pos {
 	}
 	skip := 0 // visible characters before offset
 	for _, r := range s.text[:offset] {
-		if !unicode.IsSpace(r) {
+		if visible(r) {
 			skip++
 		}
 	}
 	for ; line <= len(s.doc.lines); line, col = line+1, 1 {
-		for i, r := range []rune(s.doc.lines[line-1]) {
+		at := 0 // the character's column
+		for _, r := range s.doc.lines[line-1] {
+			at++
 			switch {
-			case i < col-1 || unicode.IsSpace(r):
+			case at < col || !visible(r):
 			case skip == 0:
-				return Pos{start.File, line, i + 1}
+				return Pos{start.File, line, at}
 			default:
 				skip--
 				if skip == 0 && strings.TrimSpace(s.text[offset:]) == "" {
-					return Pos{start.File, line, i + 2} // just past the end
+					return Pos{start.File, line, at + 1} // just past the end
 				}
 			}
 		}
 	}
 	return start
+}
+
+// visible reports whether r is no white space. Nearly all of a schema is ASCII.
+func visible(r rune) bool {
+	return '!' <= r && r <= '~' || !unicode.IsSpace(r)
 }
 
 // runes counts the characters of s, the unit of columns.

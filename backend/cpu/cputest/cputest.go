@@ -85,9 +85,10 @@ func FillFloat(v ir.View, rng *rand.Rand, low, high float64) ir.View {
 // Offset returns the element offset of row-major position i.
 func Offset(shape, strides []int, i int) int {
 	off := 0
-	for a := len(shape) - 1; a >= 0; a-- {
-		off += i % shape[a] * strides[a]
-		i /= shape[a]
+	for a := len(shape) - 1; a >= 0 && i > 0; a-- {
+		rest := i / shape[a]
+		off += (i - rest*shape[a]) * strides[a]
+		i = rest
 	}
 	return off
 }

@@ -73,36 +73,56 @@ func (c planeCase) general() convCase {
 // the sum of its terms' sizes.
 func (c planeCase) expected(x, w, g []float64) (out, dx, dw [2][]float64) {
 	for i := range 2 {
-		out[i], dx[i], dw[i] = make([]float64, len(g)), make([]float64, len(x)), make([]float64, len(w))
+		dx[i], dw[i] = make([]float64, len(x)), make([]float64, len(w))
 	}
+	c.rows(func(i, j, o, n int) {
+		for col := range n {
+			z := i + col*c.stride
+			back, weight := g[o+col]*w[j], g[o+col]*x[z]
+			dx[0][z] += back
+			dx[1][z] += math.Abs(back)
+			dw[0][j] += weight
+			dw[1][j] += math.Abs(weight)
+		}
+	})
+	return c.forward(x, w), dx, dw
+}
+
+// forward is the first of what expected returns.
+func (c planeCase) forward(x, w []float64) (out [2][]float64) {
+	for i := range out {
+		out[i] = make([]float64, ir.NumElements(c.general().result()))
+	}
+	c.rows(func(i, j, o, n int) {
+		sums, sizes, weight := out[0][o:][:n], out[1][o:][:n], w[j]
+		for col := range sums {
+			term := x[i+col*c.stride] * weight
+			sums[col] += term
+			sizes[col] += math.Abs(term)
+		}
+	})
+	return out
+}
+
+// rows calls f for each row of results and each weight that it is made of: n results from o take weight
+// j of elements from i on, a stride apart.
+func (c planeCase) rows(f func(i, j, o, n int)) {
 	shape, taps := c.general().result(), c.channels*c.kernel*c.kernel
 	for plane := range shape[0] * shape[1] { // of results
 		channel, image := plane%shape[1], plane/shape[1]
 		for k := range taps {
-			in, j := k/c.kernel/c.kernel+channel/c.outs*c.channels, channel*taps+k
+			in, shift := k/c.kernel/c.kernel+channel/c.outs*c.channels, k%c.kernel*c.dilation-c.padding
+			first, end := max(0, (c.stride-1-shift)/c.stride), min(shape[3], (c.width-1-shift+c.stride)/c.stride)
 			for row := range shape[2] {
 				y := row*c.stride - c.padding + k/c.kernel%c.kernel*c.dilation
-				if y < 0 || y >= c.height {
+				if y < 0 || y >= c.height || first >= end {
 					continue
 				}
-				i, o := ((image*c.groups*c.channels+in)*c.height+y)*c.width, (plane*shape[2]+row)*shape[3]
-				for col := range shape[3] {
-					z := col*c.stride - c.padding + k%c.kernel*c.dilation
-					if z < 0 || z >= c.width {
-						continue
-					}
-					forward, back, weight := x[i+z]*w[j], g[o+col]*w[j], g[o+col]*x[i+z]
-					out[0][o+col] += forward
-					out[1][o+col] += math.Abs(forward)
-					dx[0][i+z] += back
-					dx[1][i+z] += math.Abs(back)
-					dw[0][j] += weight
-					dw[1][j] += math.Abs(weight)
-				}
+				i := ((image*c.groups*c.channels+in)*c.height+y)*c.width + first*c.stride + shift
+				f(i, channel*taps+k, (plane*shape[2]+row)*shape[3]+first, end-first)
 			}
 		}
 	}
-	return out, dx, dw
 }
 
 func numbers(v ir.View) []float64 { return tile.Elements[float64](tile.Dense(v, ir.Float64)) }
