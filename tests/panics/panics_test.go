@@ -4,6 +4,7 @@ package panics_test
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"hash/fnv"
@@ -18,9 +19,11 @@ import (
 	"time"
 
 	"github.com/sinter-go/sinter/backend/sim"
+	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 var (
@@ -28,8 +31,9 @@ var (
 	seed   = flag.Uint64("seed", 1, "of the arguments")
 )
 
-// hang is how long a call may take before it counts as one that never returns.
-const hang = time.Minute
+// moment is how long a call may take before it may be one that waits for other ranks of a
+// group: nobody calls for them, so the groups are given up, which ends the wait.
+const moment = 2 * time.Second
 
 // left says what is not called, and why.
 var left = map[string]string{
@@ -164,7 +168,8 @@ func TestNothingPanics(t *testing.T) {
 
 // A pool holds values to call with, by their type.
 type pool struct {
-	made map[reflect.Type][]reflect.Value
+	made   map[reflect.Type][]reflect.Value
+	groups []*dist.Group // that calls have returned
 }
 
 // most is how many values of a type are kept.
@@ -177,9 +182,28 @@ func (p *pool) add(v reflect.Value) {
 	if !v.IsValid() {
 		return
 	}
+	switch g := v.Interface().(type) {
+	case *dist.Group:
+		p.groups = append(p.groups, g)
+	case []*dist.Group:
+		p.groups = append(p.groups, g...)
+	}
 	if l := p.made[v.Type()]; len(l) < most {
 		p.made[v.Type()] = append(l, v)
 	}
+}
+
+// errAlone is why groups are given up.
+var errAlone = errors.New("no other rank makes a call")
+
+// giveUp ends the waits for ranks of groups, which later calls are not given any more.
+func (p *pool) giveUp() {
+	for _, g := range p.groups {
+		g.Abort(errAlone)
+	}
+	p.groups = nil
+	delete(p.made, reflect.TypeFor[*dist.Group]())
+	delete(p.made, reflect.TypeFor[[]*dist.Group]())
 }
 
 // call calls c a few times.
@@ -199,46 +223,62 @@ func (p *pool) call(t *testing.T, c candidate) {
 		if round > 0 && c.of != nil && !drivers[c.of] {
 			f = p.receiver(r, c)
 		}
-		type outcome struct {
-			out  []reflect.Value
-			said string
-		}
-		back := make(chan outcome, 1)
-		go func() {
-			var o outcome
-			defer func() {
-				if v := recover(); v != nil {
-					o.said = fmt.Sprintf("panic: %v\n%s", v, ours(string(debug.Stack())))
-				}
-				back <- o
-			}()
-			tensor.NoGrad(func() error { return nil })
-			if ft.IsVariadic() {
-				o.out = f.CallSlice(args)
-			} else {
-				o.out = f.Call(args)
-			}
-			for _, v := range o.out {
-				follow(v)
-			}
-		}()
 		begun := time.Now()
-		select {
-		case o := <-back:
-			if took := time.Since(begun); took > time.Second {
-				t.Logf("%s(%s): took %v", c.name, show(args), took.Round(time.Second/10))
-			}
-			if o.said != "" {
-				t.Errorf("%s(%s): %s", c.name, show(args), o.said)
-				return
-			}
-			for _, v := range o.out {
-				p.add(v)
-			}
-		case <-time.After(hang):
-			t.Errorf("%s(%s): it does not return", c.name, show(args))
+		o, ends := p.run(t, f, args)
+		if !ends {
+			o.said = "it does not return"
+		}
+		if took := time.Since(begun); took > time.Second {
+			t.Logf("%s(%s): took %v", c.name, show(args), took.Round(time.Second/10))
+		}
+		if o.said != "" {
+			t.Errorf("%s(%s): %s", c.name, show(args), o.said)
 			return
 		}
+		for _, v := range o.out {
+			p.add(v)
+		}
+	}
+}
+
+// An outcome is what a call returned, or what it said as it panicked.
+type outcome struct {
+	out  []reflect.Value
+	said string
+}
+
+// run calls f on a goroutine of its own, and reports whether it returns.
+func (p *pool) run(t *testing.T, f reflect.Value, args []reflect.Value) (o outcome, ends bool) {
+	back := make(chan outcome, 1)
+	go func() {
+		var o outcome
+		defer func() {
+			if v := recover(); v != nil {
+				o.said = fmt.Sprintf("panic: %v\n%s", v, ours(string(debug.Stack())))
+			}
+			back <- o
+		}()
+		tensor.NoGrad(func() error { return nil })
+		if f.Type().IsVariadic() {
+			o.out = f.CallSlice(args)
+		} else {
+			o.out = f.Call(args)
+		}
+		for _, v := range o.out {
+			follow(v)
+		}
+	}()
+	select {
+	case o = <-back:
+		return o, true
+	case <-time.After(moment):
+		p.giveUp()
+	}
+	select {
+	case o = <-back:
+		return o, true
+	case <-time.After(patience.Left(t)):
+		return o, false
 	}
 }
 
