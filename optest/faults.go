@@ -331,12 +331,16 @@ func (f *faultCheck) nothingLeft(before sim.Counters) error {
 	})
 }
 
-// waitUntil asks until there is no error, for as long as less is left each time, and then as
-// long as goroutines may need to end, and the collector, which costs most, to find what
-// nothing reaches any more.
+// stuck is how long as much is left before it stays: goroutines that end on a busy machine take
+// their time, and so do cleanups.
+const stuck = time.Minute
+
+// waitUntil asks until there is no error, or nothing less is left any more. The collector, which
+// costs most, finds what nothing reaches.
 func waitUntil(f func() (left int, err error)) error {
 	least, err := f()
-	for i := 0; err != nil && i < 20; i++ {
+	since := time.Now()
+	for i := 0; err != nil && time.Since(since) < stuck; i++ {
 		if i > 0 {
 			collect()
 		}
@@ -346,10 +350,10 @@ func waitUntil(f func() (left int, err error)) error {
 				break
 			}
 			if n < least {
-				least, i = n, min(i, 1)
+				least, i, since = n, min(i, 1), time.Now()
 			}
 			_ = memory.EmptyCache(oracle) // what the collector found is given back by the next call
-			time.Sleep(time.Duration(1+i*i) * 20 * time.Microsecond)
+			time.Sleep(time.Duration(1+min(i, 20)*min(i, 20)) * 20 * time.Microsecond)
 		}
 	}
 	return err
