@@ -91,16 +91,29 @@ func (b *Bytes) MulSerial(m int, a unsafe.Pointer, row int, c Matrix, bias []int
 	b.mul(m, a, row, c, bias, true)
 }
 
-// MulBack is Mul of few rows by the calling goroutine, which takes the columns from the last to
-// the first. Where a product with the same matrix was before, a cache still has the last ones.
+// MulBack is Mul whose processors take the columns of few rows from the last to the first. Where a
+// product with the same matrix was before, their caches still have the last ones.
 func (b *Bytes) MulBack(m int, a unsafe.Pointer, row int, c Matrix) {
 	if b.few(m) {
-		p := panels{b, m, a, row, c, nil, true}
-		p.Run(0, p.count())
+		b.mulFew(&panels{b, m, a, row, c, nil, true}, false)
 		runtime.KeepAlive(b)
 		return
 	}
 	b.mul(m, a, row, c, nil, false)
+}
+
+// mulFew is Mul of few rows.
+func (b *Bytes) mulFew(p *panels, serial bool) {
+	if serial || b.n*b.packed.k <= fewShare || runtime.GOMAXPROCS(0) == 1 {
+		p.Run(0, p.count())
+		return
+	}
+	shared := *p // which escapes
+	share := pool.Run
+	if p.back {
+		share = pool.RunBack
+	}
+	share(p.count(), max(1, fewShare/2/(b.e.columns()*b.packed.k)), &shared)
 }
 
 func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, serial bool) {
@@ -109,13 +122,7 @@ func (b *Bytes) mul(m int, a unsafe.Pointer, row int, c Matrix, bias []int32, se
 	case b.e == nil || b.k == 0:
 		b.plain(m, a, row, c, bias)
 	case b.few(m):
-		p := panels{b, m, a, row, c, bias, false}
-		if quads := b.n * b.packed.k; serial || quads <= fewShare || runtime.GOMAXPROCS(0) == 1 {
-			p.Run(0, p.count())
-		} else {
-			shared := p // which escapes
-			pool.Run(p.count(), max(1, fewShare/2/(b.e.columns()*b.packed.k)), &shared)
-		}
+		b.mulFew(&panels{b, m, a, row, c, bias, false}, serial)
 	case b.tiles && m > b.e.rows[oneEdge]:
 		b.onTiles(m, a, row, c, bias, serial)
 	default:

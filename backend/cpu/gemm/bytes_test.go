@@ -72,13 +72,17 @@ func TestMulBytes(t *testing.T) {
 						t.Fatalf("%v, B %v, %d processors (-want +got):\n%s", s, layout, procs, diff)
 					}
 				}
-				got := make([]int32, m*n)
-				b.MulBack(m, unsafe.Pointer(&a[0]), row, Matrix{unsafe.Pointer(&got[0]), n, 1})
-				for i := range got {
-					got[i] += bias[i%n]
-				}
-				if diff := diffOf(want, got); diff != "" {
-					t.Fatalf("%v, B %v, from the last column (-want +got):\n%s", s, layout, diff)
+				for procs := 1; procs <= 3; procs++ {
+					got := make([]int32, m*n)
+					old := runtime.GOMAXPROCS(procs)
+					b.MulBack(m, unsafe.Pointer(&a[0]), row, Matrix{unsafe.Pointer(&got[0]), n, 1})
+					runtime.GOMAXPROCS(old)
+					for i := range got {
+						got[i] += bias[i%n]
+					}
+					if diff := diffOf(want, got); diff != "" {
+						t.Fatalf("%v, B %v, %d processors, from the last column (-want +got):\n%s", s, layout, procs, diff)
+					}
 				}
 				for j, sum := range b.Sums() {
 					want := int32(0)

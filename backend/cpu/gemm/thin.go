@@ -118,7 +118,11 @@ func (j *thinJob[T]) do() {
 		j.columns(0, j.N)
 	default:
 		shared := *j
-		pool.For(j.N, grain, shared.columns)
+		share := pool.Run
+		if j.Back {
+			share = pool.RunBack
+		}
+		share(j.N, grain, (*thinColumns[T])(&shared))
 	}
 	if !direct {
 		j.finish()
@@ -157,6 +161,12 @@ func (j *thinJob[T]) inStretches() {
 	j.y = Matrix{block.Ptr(), row / e.size, 1}
 	j.finish()
 }
+
+// thinColumns is the columns of a product as a loop.
+type thinColumns[T Number] thinJob[T]
+
+// Run computes columns [lo, hi).
+func (c *thinColumns[T]) Run(lo, hi int) { (*thinJob[T])(c).columns(lo, hi) }
 
 // columns computes columns [lo, hi) of the product.
 func (j *thinJob[T]) columns(lo, hi int) {

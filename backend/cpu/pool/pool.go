@@ -39,7 +39,13 @@ func For(n, grain int, f func(lo, hi int)) { Run(n, grain, function(f)) }
 
 // Run is For with a method in place of f: it allocates nothing, where a function
 // that refers to its surroundings is an allocation.
-func Run(n, grain int, r Runner) {
+func Run(n, grain int, r Runner) { run(n, grain, r, false) }
+
+// RunBack is Run of goroutines that go through their parts from the end: after a Run of the same
+// n and grain a cache still has what it ended with. Within a range the order is r's.
+func RunBack(n, grain int, r Runner) { run(n, grain, r, true) }
+
+func run(n, grain int, r Runner, back bool) {
 	if n <= 0 {
 		return
 	}
@@ -59,6 +65,7 @@ func Run(n, grain int, r Runner) {
 		return
 	}
 	t.prepare(n, grain, min(procs, maxRegions), r)
+	t.back = back
 	t.open()
 	defer t.finish()
 	t.lead()
@@ -86,7 +93,8 @@ type task struct {
 	grain   int
 	grains  int // in n, the last one perhaps smaller
 	piece   int // in grains
-	regions int
+	regions int32
+	back    bool // regions are gone through from the end
 
 	number  int           // on the board
 	done    chan struct{} // told by the last to leave, where waitingBit is set
@@ -118,15 +126,15 @@ const piecesPerRegion = 16
 func (t *task) prepare(n, grain, procs int, r Runner) {
 	t.run, t.n, t.grain = r, n, grain
 	t.grains = (n-1)/grain + 1
-	t.regions = min(procs, t.grains)
-	t.piece = max(1, t.grains/(t.regions*piecesPerRegion))
+	t.regions = int32(min(procs, t.grains))
+	t.piece = max(1, t.grains/(int(t.regions)*piecesPerRegion))
 	for i := range t.regions {
-		t.next[i].value = int64(t.start(i))
+		t.next[i].value = int64(t.start(int(i)))
 	}
 }
 
 // start returns the first grain of a region.
-func (t *task) start(region int) int { return region * t.grains / t.regions }
+func (t *task) start(region int) int { return region * t.grains / int(t.regions) }
 
 // open lets workers join.
 func (t *task) open() { t.state.Store(int64(t.regions-1) << seatShift) }
@@ -160,8 +168,8 @@ func (t *task) leave() {
 // is worth the time that waking takes.
 func (t *task) lead() {
 	defer t.catch()
-	if seats := int32(t.regions - 1); workers.watching.Load() < seats {
-		if pieces := t.grains / t.piece; pieces <= manyPieces*t.regions {
+	if seats := t.regions - 1; workers.watching.Load() < seats {
+		if pieces := t.grains / t.piece; pieces <= manyPieces*int(t.regions) {
 			workers.rouse(seats)
 		} else {
 			start := time.Now()
@@ -186,7 +194,7 @@ const wakeWorth = 10 * time.Microsecond
 func (t *task) help(region int) {
 	defer t.leave()
 	defer t.catch()
-	t.all(1 + region%(t.regions-1))
+	t.all(1 + region%int(t.regions-1))
 }
 
 // all claims and runs pieces until none is left, beginning with a region.
@@ -194,7 +202,7 @@ func (t *task) all(region int) {
 	for range t.regions {
 		for t.claim(region) {
 		}
-		if region++; region == t.regions {
+		if region++; region == int(t.regions) {
 			region = 0
 		}
 	}
@@ -207,7 +215,12 @@ func (t *task) claim(region int) bool {
 	if at >= end {
 		return false
 	}
-	t.run.Run(at*t.grain, min(min(at+t.piece, end)*t.grain, t.n))
+	last := min(at+t.piece, end)
+	if t.back {
+		start := t.start(region)
+		at, last = start+end-last, start+end-at
+	}
+	t.run.Run(at*t.grain, min(last*t.grain, t.n))
 	return true
 }
 

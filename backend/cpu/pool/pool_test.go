@@ -159,24 +159,31 @@ func (c *counted) Run(lo, hi int) { c.n.Add(int64(hi - lo)) }
 // with is done by the others.
 func TestRegions(t *testing.T) {
 	var tk task
-	for _, c := range []struct{ n, grain, procs int }{{10, 1, 3}, {1000, 7, 4}, {5, 2, 8}, {1 << 20, 64, 64}} {
+	for _, c := range []struct {
+		n, grain, procs int
+		back            bool
+	}{{10, 1, 3, false}, {1000, 7, 4, false}, {5, 2, 8, false}, {1 << 20, 64, 64, false}, {10, 1, 3, true}, {1000, 7, 4, true}, {5, 2, 8, true}, {1 << 20, 64, 64, true}} {
 		seen := make([]int, c.n)
+		tk.back = c.back
 		tk.prepare(c.n, c.grain, c.procs, function(func(lo, hi int) {
 			for i := lo; i < hi; i++ {
 				seen[i]++
 			}
 		}))
-		first := tk.start(tk.regions-1) * c.grain
+		first := tk.start(int(tk.regions)-1) * c.grain
+		if c.back {
+			first = c.n
+		}
 		tk.run = function(func(lo, hi int) {
-			if first >= 0 && lo != first {
-				t.Errorf("%+v: the last region's worker begins at %d, want %d", c, lo, first)
+			if end := map[bool]int{false: lo, true: hi}[c.back]; first >= 0 && end != first {
+				t.Errorf("%+v: the last region's worker begins at %d, want %d", c, end, first)
 			}
 			first = -1
 			for i := lo; i < hi; i++ {
 				seen[i]++
 			}
 		})
-		tk.all(tk.regions - 1)
+		tk.all(int(tk.regions) - 1)
 		for i, n := range seen {
 			if n != 1 {
 				t.Fatalf("%+v: index %d ran %d times", c, i, n)
