@@ -27,7 +27,7 @@ type reduction struct {
 	kept, folded axes
 	reduced      tile.Operand // x along the reduced axes, from any start
 	inPlace      bool         // all reduced elements of a result are one run
-	places       []int        // of the few reduced elements of a result that lie apart, from the first; or none
+	apart                     // where a result's elements are
 	half         *fold.Halves // where there are some, and such a run is of 16-bit floats; or nil
 	load         convert.Func // x to the compute dtype
 	store        convert.Func // results to out
@@ -143,6 +143,11 @@ func (r *reduction) folds(lo, hi int) {
 	for ; lo < hi; lo += batch {
 		n := min(batch, hi-lo)
 		accs := s.Buffer(1).Ptr()
+		if r.across {
+			r.acrossResults(lo, n, accs, s.Buffer(0).Ptr())
+			r.finish(lo, n, accs, s.Buffer(2))
+			continue
+		}
 		if r.count > 0 && r.count <= block && r.loops.Lines != nil && (r.inPlace || r.dense() || r.halfLines() || len(r.places) > 0) {
 			r.lines(lo, n, accs, s.Buffer(0).Ptr(), e)
 			r.finish(lo, n, accs, s.Buffer(2))
@@ -162,26 +167,6 @@ func (r *reduction) folds(lo, hi int) {
 func (r *reduction) dense() bool {
 	last := len(r.kept.shape) - 1
 	return len(r.folded.shape) == 1 && r.folded.steps[0] == 1 && (last < 0 || r.kept.steps[last] == r.count)
-}
-
-// mostPlaces is how many elements of a result are brought together from places apart, by one
-// pass over neighbouring results for each, and leastResults how many results are worth one.
-const (
-	mostPlaces   = 64
-	leastResults = 4
-)
-
-// place finds the places of reduced elements that are few and apart.
-func (r *reduction) place() {
-	r.places = r.places[:0]
-	last := len(r.kept.shape) - 1
-	if r.from != nil || r.inPlace || r.dense() || r.count < 2 || r.count > mostPlaces || last < 0 || r.kept.shape[last] < leastResults {
-		return
-	}
-	for k := range r.count {
-		off, _ := r.folded.offsets(k)
-		r.places = append(r.places, off)
-	}
 }
 
 // unconverted reports whether the reduced elements of a result are one run, of
@@ -364,9 +349,12 @@ func (r *reduction) finish(lo, n int, accs unsafe.Pointer, buf *tile.Buffer) {
 	}
 	from, size, outSize := buf.Ptr(), r.loops.Out.Size(), r.out.DType.Size()
 	r.loops.Finish(n, from, accs, r.scalars, int64(r.count))
-	for i := range n {
+	last := len(r.kept.shape) - 1
+	extent, step := r.kept.shape[last], r.kept.outs[last]
+	for i, m := 0, 0; i < n; i += m {
+		m = min(n-i, extent-(lo+i)%extent)
 		_, out := r.kept.offsets(lo + i)
-		r.store(1, unsafe.Add(r.out.Ptr, out*outSize), 1, unsafe.Add(from, i*size), 1)
+		r.store(m, unsafe.Add(r.out.Ptr, out*outSize), step, unsafe.Add(from, i*size), 1)
 	}
 }
 

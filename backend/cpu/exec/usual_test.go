@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -102,6 +103,37 @@ func TestUsualOrder(t *testing.T) {
 					}
 					if d := diff(want, got); d != "" {
 						t.Fatalf("%s %v over %v, %s, %d processors: %s", dtype, c.shape, c.axes, level, procs, d)
+					}
+				}
+			}
+		}
+	}
+}
+
+// TestApart: results of few elements that do not lie side by side are, to the bit, those of
+// the same elements side by side.
+func TestApart(t *testing.T) {
+	for _, level := range usualLevels() {
+		for kind := fold.Sum; kind <= fold.All; kind++ {
+			for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Float16, ir.BFloat16, ir.Int32, ir.Complex64, ir.Complex128} {
+				compute := dtype.Compute()
+				loops := fold.At(level, kind, compute)
+				if loops == nil {
+					continue
+				}
+				op, out := usualOp(level, kind, ir.Reduction), loops.Out
+				for _, shape := range [][]int{{5, 9, 2, 12, 2}, {3, 7, 3, 300, 2}, {2, 2, 3, 4, 3}, {1, 1, 8, 70, 8}, {2, 3, 5, 9, 7}, {40, 2, 2, 3, 2}} {
+					x := cputest.FillFloat(cputest.NewView(dtype, "contiguous", shape...), rand.New(rand.NewPCG(3, 4)), -2, 2)
+					aside := cputest.NewView(dtype, "contiguous", shape[0], shape[1], shape[3], shape[2], shape[4])
+					tile.Copy(aside, ir.View{Ptr: x.Ptr, DType: dtype, Shape: aside.Shape, Strides: []int{x.Strides[0], x.Strides[1], x.Strides[3], x.Strides[2], x.Strides[4]}})
+					got, want := reduceCall(op, x, []int{2, 4}, compute, out, "contiguous"), reduceCall(op, aside, []int{3, 4}, compute, out, "contiguous")
+					for _, call := range []*ir.Call{got, want} {
+						if err := Run(call); err != nil {
+							t.Fatal(err)
+						}
+					}
+					if d := diff(cputest.Reals(want.Out[0]), cputest.Reals(got.Out[0])); d != "" {
+						t.Errorf("kind %d of %s %v, %s: %s", kind, dtype, shape, level, d)
 					}
 				}
 			}
