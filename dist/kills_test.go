@@ -121,7 +121,7 @@ func afresh(on device.Device) error {
 // settled waits until no goroutine of groups is left.
 func settled() error {
 	stacks := make([]byte, 1<<18)
-	for i := 0; ; i++ {
+	for over := time.Now().Add(time.Minute); ; { // which is no measure of how long one takes to end
 		left := ""
 		for _, one := range strings.Split(string(stacks[:runtime.Stack(stacks, true)]), "\n\n") {
 			for _, maker := range []string{"dist.", "backend/mpi", "runtime/collective"} {
@@ -130,11 +130,11 @@ func settled() error {
 				}
 			}
 		}
-		if left == "" || i == 200 {
-			if left != "" {
-				return fmt.Errorf("a goroutine is left:\n%s", left)
-			}
+		if left == "" {
 			return nil
+		}
+		if time.Now().After(over) {
+			return fmt.Errorf("a goroutine is left:\n%s", left)
 		}
 		time.Sleep(10 * time.Millisecond)
 	}
