@@ -126,7 +126,7 @@ func newKernel(o *Op, variant int, dt DType) *Kernel {
 // Stored returns the kernel for views as they are stored: that of dt, or, where dt is a
 // 16-bit float and not all are of it, that of what it computes in, so that every value is
 // rounded once. Views in host memory are converted wherever they are read, and those of
-// opaque and joint operators have their ports' dtypes before.
+// opaque and joint operators have their ports' dtypes before, or of joint ones others that these read.
 func (o *Op) Stored(variant int, dt DType, out, in []View) *Kernel {
 	k := o.Kernel(variant, dt)
 	if k.Compute == dt || o.Kind == Opaque || o.Kind == Joint {

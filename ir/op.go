@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"slices"
 	"sync/atomic"
 )
 
@@ -219,7 +220,21 @@ const (
 	TagSignless                         // integers give the same bits, whether they are signed or not
 	TagConvolution                      // a kernel that convolves its first two operands, by the attributes stride, padding, dilation and groups
 	TagOrders                           // integers are compared and handed on, and nothing else is done with them
+	TagNarrow                           // a joint operator in float32 whose operands may be of 16-bit floats, all of the same
 )
+
+// Float32 holds all that these do, so that nothing is rounded.
+var narrow = [...]DType{Float16, BFloat16}
+
+// Narrow returns the dtypes that the operands of an operator with TagNarrow may have in place of
+// float32.
+func Narrow() []DType { return slices.Clone(narrow[:]) }
+
+// Reads reports whether an operand without a dtype of its own may be of d where results are
+// of dt.
+func (o *Op) Reads(d, dt DType) bool {
+	return d == dt || o.Tags&TagNarrow != 0 && dt == Float32 && slices.Contains(narrow[:], d)
+}
 
 // A KernelFunc runs one call on host memory. Views in the call are valid until
 // it returns. It must not keep them.

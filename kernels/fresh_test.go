@@ -188,7 +188,7 @@ func TestBinaries(t *testing.T) {
 		t.Skip("reads every binary")
 	}
 	all := kernels.Standard()
-	emitted := regexp.MustCompile(`(?m)^SINTER_(?:ELEMENTWISE|REDUCE|SCAN)\(([a-z]\w+),`)
+	emitted := regexp.MustCompile(`(?m)^SINTER_(?:ELEMENTWISE|JOINT|REDUCE|SCAN)\(([a-z]\w+),`)
 	for _, source := range glob(t, "*.cu") {
 		module := strings.TrimSuffix(source, ".cu")
 		archs := all.Architectures(module)

@@ -5,11 +5,12 @@
 //     T rate;                                          // scalar attributes, in their order
 //     __device__ void operator()(T (&x)[2]) const { x[0] = x[0] - rate * x[1]; }
 //   };
-//   SINTER_JOINT(step_float16, StepFn<float>, float16, 1, 2)
+//   SINTER_JOINT(step_float16, StepFn<float>, float16, float16, 1, 2)
 //
-// The line names the kernel, the functor, the storage type, how many lists are
-// written and how many there are; those that are written come first. It is written
-// inside namespace sinter, and defines
+// The line names the kernel, the functor, the storage types of lists that are written
+// and of those that are only read, how many lists are written and how many there are;
+// those that are written come first. Lists that are only read may have narrower
+// elements. It is written inside namespace sinter, and defines
 //
 //   NAME(Lists<lists> l, Functor f)
 //       Tensors are dense. Blocks of 256 threads; tensor t takes the blocks from
@@ -48,31 +49,44 @@ template <int n> SINTER_FN int tensor_of(const Lists<n>& l) {
 }
 
 // joint applies f to every element of this block's chunk: vectors where all
-// addresses allow it. Of n lists the first outs are written back.
-template <class S, int outs, int n, class F> SINTER_FN void joint(const Lists<n>& l, const F& f) {
-  constexpr int width = 16 / sizeof(S);
+// addresses allow it. Of n lists the first outs, of S, are written back; the others
+// are of R.
+template <class S, class R, int outs, int n, class F> SINTER_FN void joint(const Lists<n>& l, const F& f) {
+  static_assert(sizeof(R) <= sizeof(S) && outs <= n, "vectors of both have as many elements");
+  constexpr int width = 16 / sizeof(S), reads = n - outs;
   const int t = tensor_of(l);
   const long long start = (long long)(blockIdx.x - l.first[t]) * joint_chunk;
   const long long end = start + joint_chunk < l.elements[t] ? start + joint_chunk : l.elements[t];
-  S* at[n];
+  S* at[outs];
+  const R* from[reads > 0 ? reads : 1];
   bool vectors = true;
 #pragma unroll
-  for (int k = 0; k < n; k++) {
+  for (int k = 0; k < outs; k++) {
     at[k] = static_cast<S*>(l.at[k][t]);
     vectors = vectors && aligned(at[k], 16);
+  }
+#pragma unroll
+  for (int k = 0; k < reads; k++) {
+    from[k] = static_cast<const R*>(l.at[outs + k][t]);
+    vectors = vectors && aligned(from[k], width * sizeof(R));
   }
   long long i = start + threadIdx.x * width;
   if (vectors) {
 #pragma unroll 1
     for (; i + width <= end; i += joint_threads * width) {
-      Vector<S, width> v[n];
+      Vector<S, width> v[outs];
+      Vector<R, width> w[reads > 0 ? reads : 1];
 #pragma unroll
-      for (int k = 0; k < n; k++) v[k] = load<width>(at[k] + i);
+      for (int k = 0; k < outs; k++) v[k] = load<width>(at[k] + i);
+#pragma unroll
+      for (int k = 0; k < reads; k++) w[k] = load<width>(from[k] + i);
 #pragma unroll
       for (int e = 0; e < width; e++) {
         compute_t<S> x[n];
 #pragma unroll
-        for (int k = 0; k < n; k++) x[k] = cast<compute_t<S>>(v[k].at[e]);
+        for (int k = 0; k < outs; k++) x[k] = cast<compute_t<S>>(v[k].at[e]);
+#pragma unroll
+        for (int k = 0; k < reads; k++) x[outs + k] = cast<compute_t<S>>(w[k].at[e]);
         f(x);
 #pragma unroll
         for (int k = 0; k < outs; k++) v[k].at[e] = cast<S>(x[k]);
@@ -89,7 +103,9 @@ template <class S, int outs, int n, class F> SINTER_FN void joint(const Lists<n>
     for (long long e = i; e < i + width && e < end; e++) {
       compute_t<S> x[n];
 #pragma unroll
-      for (int k = 0; k < n; k++) x[k] = cast<compute_t<S>>(at[k][e]);
+      for (int k = 0; k < outs; k++) x[k] = cast<compute_t<S>>(at[k][e]);
+#pragma unroll
+      for (int k = 0; k < reads; k++) x[outs + k] = cast<compute_t<S>>(from[k][e]);
       f(x);
 #pragma unroll
       for (int k = 0; k < outs; k++) at[k][e] = cast<S>(x[k]);
@@ -99,8 +115,8 @@ template <class S, int outs, int n, class F> SINTER_FN void joint(const Lists<n>
 
 }  // namespace sinter
 
-#define SINTER_JOINT(NAME, F, S, OUTS, LISTS)                                                                           \
+#define SINTER_JOINT(NAME, F, S, R, OUTS, LISTS)                                                                        \
   extern "C" __global__ void __launch_bounds__(sinter::joint_threads)                                                   \
       NAME(const __grid_constant__ sinter::Lists<LISTS> l, F f) {                                                       \
-    sinter::joint<sinter::S, OUTS>(l, f);                                                                               \
+    sinter::joint<sinter::S, sinter::R, OUTS>(l, f);                                                                    \
   }

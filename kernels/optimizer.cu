@@ -24,10 +24,12 @@ template <class T> struct AdamStepFn {
     x[2] = t2;
   }
 };
-SINTER_JOINT(adam_step_float16, AdamStepFn<float32>, float16, 3, 4)
-SINTER_JOINT(adam_step_bfloat16, AdamStepFn<float32>, bfloat16, 3, 4)
-SINTER_JOINT(adam_step_float32, AdamStepFn<float32>, float32, 3, 4)
-SINTER_JOINT(adam_step_float64, AdamStepFn<float64>, float64, 3, 4)
+SINTER_JOINT(adam_step_float16, AdamStepFn<float32>, float16, float16, 3, 4)
+SINTER_JOINT(adam_step_bfloat16, AdamStepFn<float32>, bfloat16, bfloat16, 3, 4)
+SINTER_JOINT(adam_step_float32, AdamStepFn<float32>, float32, float32, 3, 4)
+SINTER_JOINT(adam_step_float32_float16, AdamStepFn<float32>, float32, float16, 3, 4)
+SINTER_JOINT(adam_step_float32_bfloat16, AdamStepFn<float32>, float32, bfloat16, 3, 4)
+SINTER_JOINT(adam_step_float64, AdamStepFn<float64>, float64, float64, 3, 4)
 
 // SGDMomentumStepFloat: params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params)); momentum*momenta + share*(grads + decay*params)
 template <class T> struct SGDMomentumStepFloatFn {
@@ -63,12 +65,14 @@ template <class T> struct SGDMomentumStepComplexFn {
     x[1] = t2;
   }
 };
-SINTER_JOINT(sgd_momentum_step_float16, SGDMomentumStepFloatFn<float32>, float16, 2, 3)
-SINTER_JOINT(sgd_momentum_step_bfloat16, SGDMomentumStepFloatFn<float32>, bfloat16, 2, 3)
-SINTER_JOINT(sgd_momentum_step_float32, SGDMomentumStepFloatFn<float32>, float32, 2, 3)
-SINTER_JOINT(sgd_momentum_step_float64, SGDMomentumStepFloatFn<float64>, float64, 2, 3)
-SINTER_JOINT(sgd_momentum_step_complex64, SGDMomentumStepComplexFn<complex64>, complex64, 2, 3)
-SINTER_JOINT(sgd_momentum_step_complex128, SGDMomentumStepComplexFn<complex128>, complex128, 2, 3)
+SINTER_JOINT(sgd_momentum_step_float16, SGDMomentumStepFloatFn<float32>, float16, float16, 2, 3)
+SINTER_JOINT(sgd_momentum_step_bfloat16, SGDMomentumStepFloatFn<float32>, bfloat16, bfloat16, 2, 3)
+SINTER_JOINT(sgd_momentum_step_float32, SGDMomentumStepFloatFn<float32>, float32, float32, 2, 3)
+SINTER_JOINT(sgd_momentum_step_float32_float16, SGDMomentumStepFloatFn<float32>, float32, float16, 2, 3)
+SINTER_JOINT(sgd_momentum_step_float32_bfloat16, SGDMomentumStepFloatFn<float32>, float32, bfloat16, 2, 3)
+SINTER_JOINT(sgd_momentum_step_float64, SGDMomentumStepFloatFn<float64>, float64, float64, 2, 3)
+SINTER_JOINT(sgd_momentum_step_complex64, SGDMomentumStepComplexFn<complex64>, complex64, complex64, 2, 3)
+SINTER_JOINT(sgd_momentum_step_complex128, SGDMomentumStepComplexFn<complex128>, complex128, complex128, 2, 3)
 
 // SGDStepFloat: params - rate*(grads + decay*params)
 template <class T> struct SGDStepFloatFn {
@@ -91,11 +95,13 @@ template <class T> struct SGDStepComplexFn {
     x[0] = params - sinter::cast<T>(rate) * (grads + sinter::cast<T>(decay) * params);
   }
 };
-SINTER_JOINT(sgd_step_float16, SGDStepFloatFn<float32>, float16, 1, 2)
-SINTER_JOINT(sgd_step_bfloat16, SGDStepFloatFn<float32>, bfloat16, 1, 2)
-SINTER_JOINT(sgd_step_float32, SGDStepFloatFn<float32>, float32, 1, 2)
-SINTER_JOINT(sgd_step_float64, SGDStepFloatFn<float64>, float64, 1, 2)
-SINTER_JOINT(sgd_step_complex64, SGDStepComplexFn<complex64>, complex64, 1, 2)
-SINTER_JOINT(sgd_step_complex128, SGDStepComplexFn<complex128>, complex128, 1, 2)
+SINTER_JOINT(sgd_step_float16, SGDStepFloatFn<float32>, float16, float16, 1, 2)
+SINTER_JOINT(sgd_step_bfloat16, SGDStepFloatFn<float32>, bfloat16, bfloat16, 1, 2)
+SINTER_JOINT(sgd_step_float32, SGDStepFloatFn<float32>, float32, float32, 1, 2)
+SINTER_JOINT(sgd_step_float32_float16, SGDStepFloatFn<float32>, float32, float16, 1, 2)
+SINTER_JOINT(sgd_step_float32_bfloat16, SGDStepFloatFn<float32>, float32, bfloat16, 1, 2)
+SINTER_JOINT(sgd_step_float64, SGDStepFloatFn<float64>, float64, float64, 1, 2)
+SINTER_JOINT(sgd_step_complex64, SGDStepComplexFn<complex64>, complex64, complex64, 1, 2)
+SINTER_JOINT(sgd_step_complex128, SGDStepComplexFn<complex128>, complex128, complex128, 1, 2)
 
 }  // namespace sinter

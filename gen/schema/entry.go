@@ -57,7 +57,7 @@ func (l *loader) describe(e *entry) {
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct, "convolution": ir.TagConvolution, "part": ir.TagPart, "orders": ir.TagOrders,
+	"product": ir.TagProduct, "convolution": ir.TagConvolution, "part": ir.TagPart, "orders": ir.TagOrders, "narrow": ir.TagNarrow,
 }
 
 // tags reads what is said of an operator besides what it computes.
@@ -84,6 +84,9 @@ func (l *loader) tags(e *entry, n *yaml.Node) {
 	}
 	if _, kernel := e.keys["kernel"]; op.Tags&ir.TagOrders != 0 && !kernel {
 		l.errorf(l.pos(n), "tag orders: is for a kernel; of other bodies it is seen")
+	}
+	if _, expr := e.keys["expr"]; op.Tags&ir.TagNarrow != 0 && !(expr && op.Parallel()) {
+		l.errorf(l.pos(n), "tag narrow: is for an expr over operands of type Tensor...")
 	}
 	if op.Tags&ir.TagSeeded != 0 {
 		l.seeded(op, n)

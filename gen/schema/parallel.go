@@ -83,6 +83,9 @@ func (l *loader) joint(e *entry, n *yaml.Node) {
 		l.errorf(l.pos(n), "expr: nothing is written; want a map from operands to expressions")
 		return
 	}
+	if op.Tags&ir.TagNarrow != 0 && (!op.DTypes.Has(ir.Float32) || len(nodes) == len(op.Operands())) {
+		l.errorf(e.at, "tag narrow: is for operands that are not written, beside others in float32; there are none")
+	}
 	l.jointResults(e, env, parts, nodes, complete)
 	l.unusedLets("expr", parts)
 }

@@ -23,7 +23,7 @@ var adamStepOp = ir.Op{
 		{Exprs: []string{"shrink*params - rate*((first + gain1*(grads + decay*params - first))/(sqrt(keep2*second + gain2*((grads + decay*params)*(grads + decay*params))) + eps))", "first + gain1*(grads + decay*params - first)", "keep2*second + gain2*((grads + decay*params)*(grads + decay*params))"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.AdamStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "adam_step"}}},
-	Tags: ir.TagHidden,
+	Tags: ir.TagHidden | ir.TagNarrow,
 }
 
 // AdamStepOp returns the descriptor of adam_step, which must not be changed.
@@ -64,7 +64,7 @@ var sgdMomentumStepOp = ir.Op{
 		{Exprs: []string{"params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params))", "momentum*momenta + share*(grads + decay*params)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDMomentumStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_momentum_step"}}},
-	Tags: ir.TagHidden,
+	Tags: ir.TagHidden | ir.TagNarrow,
 }
 
 // SGDMomentumStepOp returns the descriptor of sgd_momentum_step, which must
@@ -106,7 +106,7 @@ var sgdStepOp = ir.Op{
 		{Exprs: []string{"params - rate*(grads + decay*params)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDStep}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_step"}}},
-	Tags: ir.TagHidden,
+	Tags: ir.TagHidden | ir.TagNarrow,
 }
 
 // SGDStepOp returns the descriptor of sgd_step, which must not be changed.

@@ -61,7 +61,11 @@ func (p *application) kernelInto(writes []*Tensor) error {
 		}
 	}
 	for i, t := range in {
-		if err := p.checkRead(t, writes[i%n], &op.In[i/n]); err != nil {
+		err := p.checkRead(t, writes[i%n], &op.In[i/n])
+		if err == nil && op.Tags&ir.TagNarrow != 0 && t.dtype != in[0].dtype {
+			err = fmt.Errorf("%w: it is %s, others are %s", ErrDType, t.dtype, in[0].dtype)
+		}
+		if err != nil {
 			return fmt.Errorf("%s %d: %w", op.In[i/n].Name, i%n, err)
 		}
 	}
@@ -153,7 +157,7 @@ func (p *application) checkRead(t, like *Tensor, o *ir.Operand) error {
 	switch {
 	case t.dev != p.dev && !t.hostScalar():
 		return fmt.Errorf("%w: it is on %s, what is written on %s", device.ErrMismatch, t.dev, p.dev)
-	case want != ir.Invalid && t.dtype != want:
+	case want != ir.Invalid && t.dtype != want && (o.Fixed != ir.Invalid || !p.a.Op.Reads(t.dtype, want)):
 		return fmt.Errorf("%w: it must be %s, not %s", ErrDType, want, t.dtype)
 	case want == ir.Invalid && !o.DTypes.Has(t.dtype):
 		return fmt.Errorf("%w: it must be %s, not %s", ErrDType, dtypeList(o.DTypes), t.dtype)

@@ -1,9 +1,11 @@
 package edges_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -119,6 +121,79 @@ func TestStepsOfManyTensors(t *testing.T) {
 					if diff := cmp.Diff(want, got, cmpopts.EquateApprox(bound, bound)); err != nil || diff != "" {
 						t.Fatalf("%s: %v (-reference +cpu):\n%s", what, err, diff)
 					}
+				}
+			}
+		}
+	}
+}
+
+// TestStepsOfNarrowGradients holds steps by gradients of 16 bits against those by the float32
+// numbers that they stand for, to the bit, and has gradients of other dtypes refused.
+func TestStepsOfNarrowGradients(t *testing.T) {
+	shapes := [][]int{{3}, {5, 4}, {0, 2}, {}, {130, 140}, {2, 3, 4}}
+	for _, s := range steps {
+		for _, dev := range stepDevices {
+			for _, narrow := range ir.Narrow() {
+				rng := rand.New(rand.NewPCG(7, uint64(narrow)))
+				var all [2][][]*core.Tensor // by gradients as they are, and converted
+				for way := range all {
+					all[way] = make([][]*core.Tensor, s.lists)
+				}
+				for k := range 9 {
+					shape := shapes[k%len(shapes)]
+					for i := range s.lists {
+						values := make([]float64, ir.NumElements(shape))
+						for j := range values {
+							values[j] = rng.Float64()
+						}
+						x := tensor.From(values).Reshape(shape...).ToType(ir.Float32).To(dev)
+						if len(shape) == 2 && k%2 == 0 {
+							x = x.Transpose(0, 1).Contiguous().Transpose(0, 1)
+						}
+						ways := [2]tensor.Tensor{x, x.Clone()}
+						if i == s.lists-1 {
+							ways[0] = x.ToType(narrow)
+							ways[1] = ways[0].ToType(ir.Float32)
+						}
+						for way, x := range ways {
+							all[way][i] = append(all[way][i], x.Handle())
+						}
+					}
+				}
+				what := fmt.Sprintf("%s %s %s", s.name, dev, narrow)
+				for way := range all {
+					if err := s.run(all[way]); err != nil {
+						t.Fatalf("%s: %v", what, err)
+					}
+				}
+				for i := range s.lists - 1 {
+					for k := range all[0][i] {
+						got, err := tensor.Data[float32](tensor.Wrap(all[0][i][k]))
+						want, e := tensor.Data[float32](tensor.Wrap(all[1][i][k]))
+						if diff := cmp.Diff(want, got); err != nil || e != nil || diff != "" {
+							t.Fatalf("%s: list %d, tensor %d: %v, %v (-want +got):\n%s", what, i, k, err, e, diff)
+						}
+					}
+				}
+			}
+			for text, d := range map[string][3]ir.DType{
+				"it must be float64, not bfloat16":                           {ir.Float64, ir.BFloat16, ir.BFloat16},
+				"it must be float16, not bfloat16":                           {ir.Float16, ir.BFloat16, ir.BFloat16},
+				"it must be float32, not float64":                            {ir.Float32, ir.Float64, ir.Float64},
+				"grads 1: invalid dtype: it is float16, others are bfloat16": {ir.Float32, ir.BFloat16, ir.Float16},
+			} {
+				lists := make([][]*core.Tensor, s.lists)
+				for i := range lists {
+					for k := range 2 {
+						dt := d[0]
+						if i == s.lists-1 {
+							dt = d[1+k]
+						}
+						lists[i] = append(lists[i], tensor.Ones([]int{2}, tensor.OfType(dt), tensor.On(dev)).Handle())
+					}
+				}
+				if err := s.run(lists); !errors.Is(err, tensor.ErrDType) || !strings.Contains(err.Error(), text) {
+					t.Errorf("%s %s: %v; want %q", s.name, dev, err, text)
 				}
 			}
 		}

@@ -34,9 +34,17 @@ const (
 
 var suffixes = map[ir.BodyKind][maxLoops]string{
 	ir.Elementwise: {"", "_strided", "_rows"},
-	ir.Joint:       {""},
+	ir.Joint:       jointSuffixes(),
 	ir.Reduction:   {"_inner", "_outer", "_merge"},
 	ir.Scan:        {"_rows", "_totals", "_carry", "_columns", "_column_totals"},
+}
+
+// jointSuffixes names, behind the loop for operands of the results' dtype, those for narrower ones.
+func jointSuffixes() (list [maxLoops]string) {
+	for i, d := range ir.Narrow() {
+		list[contiguousLoop+1+i] = "_" + d.String()
+	}
+	return list
 }
 
 // Kind is the kind of device that descriptors name an code.Kernels for.

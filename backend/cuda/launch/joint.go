@@ -41,6 +41,10 @@ func (x *Context) joint(c *ir.Call) error {
 	if err != nil {
 		return err
 	}
+	loop, err := jointLoop(c, in)
+	if err != nil {
+		return err
+	}
 	set := x.device.loopsOf(c.Kernel)
 	b := batches.Get().(*batch)
 	defer batches.Put(b)
@@ -58,12 +62,12 @@ func (x *Context) joint(c *ir.Call) error {
 		}
 		b.add(size)
 		if b.count == jointTensors {
-			if err := x.launchBatch(c, set, b, results+operands); err != nil {
+			if err := x.launchBatch(c, set, loop, b, results+operands); err != nil {
 				return err
 			}
 		}
 	}
-	if err := x.launchBatch(c, set, b, results+operands); err != nil {
+	if err := x.launchBatch(c, set, loop, b, results+operands); err != nil {
 		return err
 	}
 	for i, v := range c.Out {
@@ -74,6 +78,19 @@ func (x *Context) joint(c *ir.Call) error {
 		}
 	}
 	return nil
+}
+
+// jointLoop returns the loop for the dtype that the operands have.
+func jointLoop(c *ir.Call, in []ir.View) (loop int, err error) {
+	for i, v := range in {
+		if v.DType != in[0].DType || !c.Op.Reads(v.DType, c.DType) {
+			return 0, fmt.Errorf("%s: operand %d is %s, others are %s and results %s", c.Op.Name, i, v.DType, in[0].DType, c.DType)
+		}
+	}
+	if len(in) == 0 || in[0].DType == c.DType {
+		return contiguousLoop, nil
+	}
+	return contiguousLoop + 1 + slices.Index(ir.Narrow(), in[0].DType), nil
 }
 
 // denseLists returns the results and operands of a call without gaps: those with
@@ -116,7 +133,7 @@ func (b *batch) add(size int) {
 }
 
 // launchBatch enqueues the kernel over the batch, unless it is empty, and empties it.
-func (x *Context) launchBatch(c *ir.Call, set *loopSet, b *batch, lists int) error {
+func (x *Context) launchBatch(c *ir.Call, set *loopSet, loop int, b *batch, lists int) error {
 	if b.count == 0 {
 		return nil
 	}
@@ -141,5 +158,5 @@ func (x *Context) launchBatch(c *ir.Call, set *loopSet, b *batch, lists int) err
 	if err := x.functor(c); err != nil {
 		return err
 	}
-	return x.launch(set, contiguousLoop, driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: jointThreads, Y: 1, Z: 1})
+	return x.launch(set, loop, driver.Dim3{X: uint32(blocks), Y: 1, Z: 1}, driver.Dim3{X: jointThreads, Y: 1, Z: 1})
 }

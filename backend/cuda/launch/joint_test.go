@@ -137,6 +137,53 @@ func TestJointWithGaps(t *testing.T) {
 	}
 }
 
+// TestJointNarrow launches the loops for operands of 16 bits beside results in float32, and refuses
+// what no loop reads.
+func TestJointNarrow(t *testing.T) {
+	op := momentumOp()
+	op.Tags = ir.TagNarrow
+	call := func(params ir.DType, grads ...ir.DType) *ir.Call {
+		c := &ir.Call{Kernel: op.Kernel(0, params), Scalars: []ir.Scalar{ir.FloatScalar(0.25), ir.BoolScalar(false)}}
+		for i, d := range grads {
+			at := uint64(i+1) << 20
+			c.Out = append(c.Out, deviceView(at, params, []int{3}, nil))
+			c.In = append(c.In, deviceView(at+0x400, d, []int{3}, nil))
+		}
+		for i := range grads {
+			c.Out = append(c.Out, deviceView(uint64(i+9)<<20, params, []int{3}, nil))
+		}
+		return c
+	}
+	for name, c := range map[string]*ir.Call{
+		"momentum_float32":          call(ir.Float32, ir.Float32, ir.Float32),
+		"momentum_float32_float16":  call(ir.Float32, ir.Float16, ir.Float16),
+		"momentum_float32_bfloat16": call(ir.Float32, ir.BFloat16, ir.BFloat16),
+		"momentum_bfloat16":         call(ir.BFloat16, ir.BFloat16),
+	} {
+		f, d := newFake(t)
+		must(t, d.Run(0, c))
+		if len(f.launches) != 1 || f.launches[0].name != name {
+			t.Fatalf("launches %v, want %s", f.launches, name)
+		}
+		p := listsOf(t, f.launches[0])
+		for i := range int(p.count) {
+			if p.at[0][i] != c.Out[i].Addr || p.at[2][i] != c.In[i].Addr || p.elements[i] != 3 {
+				t.Errorf("%s: tensor %d has %d elements at %x and %x", name, i, p.elements[i], p.at[0][i], p.at[2][i])
+			}
+		}
+	}
+	for text, c := range map[string]*ir.Call{
+		"operand 1 is float16, others are bfloat16": call(ir.Float32, ir.BFloat16, ir.Float16),
+		"operand 0 is bfloat16":                     call(ir.Float64, ir.BFloat16),
+		"operand 0 is float32":                      call(ir.Float16, ir.Float32),
+	} {
+		f, d := newFake(t)
+		if err := d.Run(0, c); err == nil || !strings.Contains(err.Error(), text) || len(f.launches) > 0 {
+			t.Errorf("%v; want %q", err, text)
+		}
+	}
+}
+
 // TestJointOfNothing launches nothing, and refuses what no launch can have.
 func TestJointOfNothing(t *testing.T) {
 	f, d := newFake(t)

@@ -29,7 +29,8 @@ func TestSteps(t *testing.T) {
 		}},
 	}
 	for name, step := range steps {
-		trials(t, ir.ClassFloat, 1, func(t *testing.T, s source, dt ir.DType) {
+		grads := ir.Invalid // of each dtype beside parameters in float32, or that of the parameters
+		test := func(t *testing.T, s source, dt ir.DType) {
 			cpu, gpu := make([][]*core.Tensor, step.lists), make([][]*core.Tensor, step.lists)
 			for k := range 70 {
 				shape := s.shape(s.IntN(4))
@@ -42,7 +43,11 @@ func TestSteps(t *testing.T) {
 					if i == 3 {
 						next = s.Float64 // a mean of squares
 					}
-					p := s.tensor(dt, shape, layouts[s.IntN(len(layouts))], next)
+					of := dt
+					if i == 1 && grads != ir.Invalid {
+						of = grads
+					}
+					p := s.tensor(of, shape, layouts[s.IntN(len(layouts))], next)
 					cpu[i], gpu[i] = append(cpu[i], p.cpu), append(gpu[i], p.gpu)
 				}
 			}
@@ -57,10 +62,14 @@ func TestSteps(t *testing.T) {
 			for i := range cpu {
 				for k := range cpu[i] {
 					if err := same(gpu[i][k], cpu[i][k]); err != nil {
-						t.Fatalf("%s: list %d, tensor %d: %v", name, i, k, err)
+						t.Fatalf("%s: gradients in %s: list %d, tensor %d: %v", name, grads, i, k, err)
 					}
 				}
 			}
-		})
+		}
+		trials(t, ir.ClassFloat, 1, test)
+		for _, grads = range ir.Narrow() {
+			trials(t, ir.SetOf(ir.Float32), 1, test)
+		}
 	}
 }

@@ -248,10 +248,23 @@ func (e *emitter) cudaElementwise(b *strings.Builder, op *schema.Op) {
 //	    x[1] = <expression>;
 //	  }
 //	};
-//	SINTER_JOINT(<name>_float32, <Name>Fn<float32>, float32, 2, 3)
+//	SINTER_JOINT(<name>_float32, <Name>Fn<float32>, float32, float32, 2, 3)
+//	SINTER_JOINT(<name>_float32_float16, <Name>Fn<float32>, float32, float16, 2, 3)
+//
+// The last line is there for operators with the tag narrow.
 func (e *emitter) cudaJoint(b *strings.Builder, op *schema.Op) {
 	e.cudaBodies(b, op, func(v schema.Variant, d ir.DType, functor string) string {
-		return fmt.Sprintf("SINTER_JOINT(%s, %s, %s, %d, %d)\n", kernelName(op, v, d), functor, d, len(op.Results), len(op.Operands()))
+		var lines strings.Builder
+		line := func(name string, read ir.DType) {
+			fmt.Fprintf(&lines, "SINTER_JOINT(%s, %s, %s, %s, %d, %d)\n", name, functor, d, read, len(op.Results), len(op.Operands()))
+		}
+		line(kernelName(op, v, d), d)
+		if op.Tags&ir.TagNarrow != 0 && d == ir.Float32 {
+			for _, read := range ir.Narrow() {
+				line(kernelName(op, v, d)+"_"+read.String(), read)
+			}
+		}
+		return lines.String()
 	})
 }
 
