@@ -2,12 +2,14 @@ package dist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
@@ -29,14 +31,18 @@ type bucket struct {
 }
 
 // A part is memory that is reduced, and the same in the dtype that it travels in, if that
-// is another.
-type part struct{ whole, packed tensor.Tensor }
+// is another. Averages that are left stay as they travelled.
+type part struct {
+	whole, packed tensor.Tensor
+	left          bool
+}
 
 // A spot is where a parameter's gradient is.
 type spot struct {
 	bucket *bucket
 	at     int           // first element in the bucket's memory; -1: it has memory of its own
 	view   tensor.Tensor // of the parameter's shape; none where there is none yet
+	part   int           // in the bucket's parts, of the pass that is under way
 }
 
 // fill makes buckets for the parameters in the given order. A bucket is full when it has as
@@ -193,26 +199,73 @@ func (r *reducer) putApart(i int, g tensor.Tensor) error {
 
 // reduce begins to average a bucket over the group.
 func (r *reducer) reduce(b *bucket) error {
-	b.parts, b.done = nil, nil
-	for _, t := range b.memory(r) {
-		b.parts = append(b.parts, part{whole: t})
-	}
-	c := r.d.compress
-	if c == ir.Invalid || !b.parts[0].whole.DType().IsFloat() || b.parts[0].whole.DType().Size() <= c.Size() {
+	r.divide(b)
+	c, dt := r.d.compress, b.parts[0].whole.DType()
+	if c == ir.Invalid || !dt.IsFloat() || dt.Size() <= c.Size() {
 		return r.average(b)
+	}
+	if r.leaves(dt) {
+		r.shrink(b)
 	}
 	if r.d.group.Device().Accelerator() && !core.Recording() {
 		return r.aside.reduce(r, b)
 	}
-	r.pack(b)
+	if err := r.pack(b); err != nil {
+		return err
+	}
 	return r.average(b)
 }
 
-// pack converts what is reduced to the dtype that it travels in.
-func (r *reducer) pack(b *bucket) {
-	for k := range b.parts {
-		b.parts[k].packed = b.parts[k].whole.ToType(r.d.compress)
+// divide finds the parts of a bucket, and of each of its gradients which one it is in.
+func (r *reducer) divide(b *bucket) {
+	b.parts, b.done = nil, nil
+	for _, t := range b.memory(r) {
+		b.parts = append(b.parts, part{whole: t})
 	}
+	next := 0
+	if b.n > 0 {
+		next = 1
+	}
+	for _, i := range b.params {
+		s := &r.places[i]
+		if s.part = 0; s.at < 0 {
+			s.part = next
+			next++
+		}
+	}
+}
+
+// leaves reports whether averages of gradients of dt stay as they travelled until somebody asks
+// for them, because optimizers read them so. What is recorded or captured goes on after the pass:
+// who holds a gradient finds the averages of each replay in it. In a step by Minimize, which reads
+// them itself, a gradient is converted when it is asked for again.
+func (r *reducer) leaves(dt ir.DType) bool {
+	if dt != ir.Float32 || core.Recording() {
+		return false
+	}
+	return r.change != nil || graph.Current(r.d.group.Device()) == nil
+}
+
+// shrink makes memory for averages that are left as they travelled. It is the current stream's,
+// which reads them.
+func (r *reducer) shrink(b *bucket) {
+	for k := range b.parts {
+		p := &b.parts[k]
+		p.packed, p.left = tensor.Empty(p.whole.Shape(), tensor.On(r.d.group.Device()), tensor.OfType(r.d.compress)), true
+	}
+}
+
+// pack converts what is reduced to the dtype that it travels in.
+func (r *reducer) pack(b *bucket) error {
+	for k := range b.parts {
+		p := &b.parts[k]
+		if !p.left {
+			p.packed = p.whole.ToType(r.d.compress)
+		} else if err := p.packed.CopyFrom(p.whole); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // average gives a bucket to the group.
@@ -238,13 +291,13 @@ func (p part) travels() tensor.Tensor {
 	return p.whole
 }
 
-// unpack waits for a bucket, and converts it back.
+// unpack waits for a bucket, and converts it back, but for what is left.
 func (b *bucket) unpack() error {
 	if err := b.work.Wait(context.Background()); err != nil {
 		return err
 	}
 	for _, p := range b.parts {
-		if p.packed != (tensor.Tensor{}) {
+		if p.packed != (tensor.Tensor{}) && !p.left {
 			if err := p.whole.CopyFrom(p.packed); err != nil {
 				return err
 			}
@@ -282,13 +335,59 @@ func (r *reducer) await() error {
 func (r *reducer) step(b *bucket) error {
 	var some []*nn.Parameter
 	for _, i := range b.params {
-		p := r.d.params[i]
-		if err := p.SetGrad(r.places[i].view); err != nil {
-			return fmt.Errorf("%s: %w", r.d.names[i], err)
+		if err := r.give(i); err != nil {
+			return err
 		}
-		some = append(some, p)
+		some = append(some, r.d.params[i])
 	}
-	return r.change(some)
+	err := r.change(some)
+	if err != nil || graph.Current(r.d.group.Device()) == nil {
+		return err
+	}
+	for _, p := range some {
+		if h := p.Handle(); !h.GradRenews() { // no replay would say that it has another gradient
+			if g := h.Grad(); g != nil {
+				err = errors.Join(err, g.Err())
+				g.Release()
+			}
+		}
+	}
+	return err
+}
+
+// give makes what was reduced for a parameter its gradient.
+func (r *reducer) give(i int) (err error) {
+	s, p := &r.places[i], r.d.params[i]
+	from := part{}
+	if len(s.bucket.parts) > 0 {
+		from = s.bucket.parts[s.part]
+	}
+	switch {
+	case !from.left:
+		err = p.SetGrad(s.view)
+	case s.at < 0:
+		err = p.Handle().SetNarrowGrad(from.packed.Handle(), r.kept(i))
+	default:
+		core.OutsideScope(func() {
+			own := from.packed.Narrow(0, s.at, p.NumElements())
+			shaped := own.View(p.Shape()...)
+			err = p.Handle().SetNarrowGrad(shaped.Handle(), r.kept(i))
+			own.Release()
+			shaped.Release()
+		})
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", r.d.names[i], err)
+	}
+	return nil
+}
+
+// kept returns the memory that a parameter's gradient has in every pass; nil where it has none.
+func (r *reducer) kept(i int) *core.Tensor {
+	if r.apart(i) {
+		return nil
+	}
+	return r.places[i].view.Handle()
 }
 
 // waited notes that the current stream waits for all that others do with the gradients.
@@ -296,9 +395,15 @@ func (r *reducer) waited() {
 	for _, b := range r.buckets {
 		for _, p := range b.parts {
 			r.d.group.waited(p.whole)
+			if p.left {
+				r.d.group.waited(p.packed)
+			}
 			if r.aside.made {
 				p.whole.Handle().Waited(r.aside.to)
 				p.whole.Handle().Waited(r.aside.from)
+				if p.left {
+					p.packed.Handle().Waited(r.aside.to)
+				}
 			}
 		}
 	}
@@ -337,24 +442,34 @@ func (a *aside) reduce(r *reducer, b *bucket) error {
 		return err
 	}
 	err := a.to.Do(func() error {
-		r.pack(b)
+		if err := r.pack(b); err != nil {
+			return err
+		}
 		return r.average(b)
 	})
 	if err != nil {
 		return err
 	}
-	err = a.from.Do(b.unpack)
-	if err == nil {
-		b.done, err = a.from.RecordEvent(nil)
+	left := b.parts[0].left // as all are
+	if !left {
+		err = a.from.Do(b.unpack)
+		if err == nil {
+			b.done, err = a.from.RecordEvent(nil)
+		}
 	}
 	for _, p := range b.parts {
-		if err == nil {
-			err = p.whole.RecordStream(a.to)
+		uses := []tensor.Tensor{p.whole}
+		if left {
+			uses = append(uses, p.packed)
+		}
+		for _, t := range uses {
+			err = errors.Join(err, t.RecordStream(a.to))
+		}
+		if left {
+			continue
 		}
 		for _, t := range []tensor.Tensor{p.whole, p.packed} {
-			if err == nil {
-				err = t.RecordStream(a.from)
-			}
+			err = errors.Join(err, t.RecordStream(a.from))
 		}
 	}
 	return err

@@ -26,8 +26,10 @@ const (
 func BucketBytes(n int) Option { return option.Int("BucketBytes", n) }
 
 // Compress has gradients travel in a smaller dtype, tensor.Float16 or tensor.BFloat16, for
-// ranks with a slow way between them: rounding and widening take time of the device's. It is an
-// option of NewDistributedDataParallel.
+// ranks with a slow way between them: rounding takes time of the device's. Averages of float32
+// stay as they travelled, and optimizers of package optim read them so; who asks for a gradient
+// (Grad, clipping) has it converted to float32 then. After replays of a captured Minimize ask for
+// it again. It is an option of NewDistributedDataParallel.
 func Compress(d tensor.DType) Option { return option.Int("Compress", int(d)) }
 
 // FindUnused allows passes that do not reach every parameter. Gradients of parameters
@@ -49,7 +51,7 @@ func NoBuffers(on ...bool) Option { return option.Flag("NoBuffers", on) }
 // In a compiled step (package compile) the calls are a part of the program. Every rank compiles
 // the same function, with the DistributedDataParallel as state.
 //
-// After a pass the gradients of parameters are views of the buckets. One that failed
+// After a pass the gradients of parameters are the averages where they are. One that failed
 // leaves the parameters without gradients and the group aborted, as other ranks wait for
 // what this one does not bring.
 type DistributedDataParallel struct {

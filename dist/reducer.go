@@ -223,6 +223,9 @@ func (r *reducer) finish() error {
 			has[i] = true
 		}
 	}
+	if r.changed { // the gradients were given then
+		return nil
+	}
 	return r.publish(has)
 }
 
@@ -231,12 +234,12 @@ const ErrUnused ir.Error = "unused parameters"
 
 // publish makes what was reduced the gradients of those parameters that have one.
 func (r *reducer) publish(has []bool) error {
-	for i, p := range r.d.params {
+	for i := range r.d.params {
 		if !has[i] {
 			continue
 		}
-		if err := p.SetGrad(r.places[i].view); err != nil {
-			return fmt.Errorf("%s: %w", r.d.names[i], err)
+		if err := r.give(i); err != nil {
+			return err
 		}
 	}
 	return nil

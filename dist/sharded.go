@@ -149,14 +149,21 @@ func (s *ShardedOptimizer) lend() error {
 	}
 	for i := range s.own {
 		p := &s.own[i]
-		g, has := s.params[p.param].Grad()
-		if !has {
+		h := s.params[p.param].Handle().GradAsItIs()
+		if h == nil {
 			continue
 		}
+		g := tensor.Wrap(h)
 		if !g.IsContiguous() {
 			g = g.Contiguous()
 		}
-		if err := s.parts[i].SetGrad(p.of(g)); err != nil {
+		part, err := p.of(g), error(nil)
+		if g.DType() == s.parts[i].DType() {
+			err = s.parts[i].SetGrad(part)
+		} else {
+			err = s.parts[i].Handle().SetNarrowGrad(part.Handle(), nil)
+		}
+		if err != nil {
 			return fmt.Errorf("parameter %d: %w", p.param, err)
 		}
 	}

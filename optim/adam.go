@@ -6,6 +6,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/option"
 )
@@ -109,6 +110,8 @@ func (a *Adam) corrected(step int64) (rate, eps float64) {
 	c := math.Sqrt(1 - math.Pow(a.o.betas[1], t))
 	return a.rate * c / (1 - math.Pow(a.o.betas[0], t)), a.o.eps * c
 }
+
+func (a *Adam) op() *ir.Op { return ops.AdamStepOp() }
 
 func (a *Adam) together(g *group) error {
 	n := a.numbers(g.phase)

@@ -19,6 +19,10 @@ const ErrCapture ir.Error = "the step cannot be captured"
 // that the optimizer has then.
 func (b *base) capture(g *group, r rule) error {
 	index, states := slices.Clone(g.index), b.states
+	renewed := make([]func(), len(g.params))
+	for k, h := range g.params {
+		renewed[k] = h.GradRenewed()
+	}
 	numbers := func() ([]float64, error) {
 		if &b.states[0] != &states[0] {
 			return nil, fmt.Errorf("optim: %w: SetState replaced what the captured step changes; capture it again", ErrState)
@@ -29,6 +33,9 @@ func (b *base) capture(g *group, r rule) error {
 		list := r.numbers(r.phase(states[index[0]].steps + 1))
 		for _, i := range index {
 			states[i].steps++
+		}
+		for _, note := range renewed {
+			note()
 		}
 		return list, nil
 	}

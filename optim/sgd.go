@@ -5,6 +5,7 @@ import (
 
 	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/option"
 )
@@ -91,6 +92,13 @@ func (s *SGD) phase(step int64) int64 {
 		return min(step, 2)
 	}
 	return 1
+}
+
+func (s *SGD) op() *ir.Op {
+	if s.o.momentum == 0 {
+		return ops.SGDStepOp()
+	}
+	return ops.SGDMomentumStepOp()
 }
 
 // together moves parameters by -rate*d, d being the direction

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -15,8 +16,9 @@ import (
 
 // A rule is how an optimizer changes parameters.
 type rule interface {
-	// together changes a group's parameters in one operator.
+	// together changes a group's parameters in one operator, which op returns.
 	together(g *group) error
+	op() *ir.Op
 	// numbers returns the float attributes of that operator, for a group's phase.
 	numbers(phase int64) []float64
 	// phase returns what together depends on of the number of a step.
@@ -36,7 +38,18 @@ type group struct {
 type groupKey struct {
 	dev   device.Device
 	dtype tensor.DType
+	grads tensor.DType
 	phase int64
+}
+
+// gradFor returns the gradient of a parameter, or nil, in a dtype that an operator reads.
+func gradFor(op *ir.Op, h *core.Tensor) *core.Tensor {
+	g := h.GradAsItIs()
+	if g == nil || g.Err() != nil || op.Reads(g.DType(), h.DType()) {
+		return g
+	}
+	g.Release()
+	return h.Grad()
 }
 
 // step makes one step of every parameter that has a gradient, with recording off.
@@ -91,7 +104,7 @@ func (b *base) collect(r rule, some []*nn.Parameter) error {
 			i, seen[at] = at, true
 		}
 		h := p.Handle()
-		grad := h.Grad()
+		grad := gradFor(r.op(), h)
 		if grad == nil {
 			continue
 		}
@@ -108,7 +121,7 @@ func (b *base) collect(r rule, some []*nn.Parameter) error {
 		}
 		core.Declare(h)
 		core.Declare(kept(b.states[i].kept)...)
-		g := b.groupOf(groupKey{h.Device(), h.DType(), r.phase(b.states[i].steps + 1)})
+		g := b.groupOf(groupKey{h.Device(), h.DType(), grad.DType(), r.phase(b.states[i].steps + 1)})
 		g.index = append(g.index, i)
 		g.params, g.grads = append(g.params, h), append(g.grads, grad)
 		for k, t := range b.states[i].kept {

@@ -89,6 +89,9 @@ func Cast(x *Tensor, dt ir.DType) *Tensor {
 	return castTo(x, dt)
 }
 
+// assignedOp is copyOp by the name of assignOp.
+var assignedOp = newCopyOp(assignOp.Name)
+
 // assignOp is the in-place copy: its first operand gives only the place.
 var assignOp = ir.Op{
 	Name: "copy", Doc: "copies src over dst.", Kind: ir.Elementwise, Switch: -1,

@@ -499,12 +499,12 @@ func (e *engine) storeLeaves() {
 
 // current returns the gradient that there is.
 func (s *gradState) current() *Tensor {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	if recorders.Held() {
-		s.mu.Lock()
-		defer s.mu.Unlock()
 		s.readGrad()
 	}
-	return s.grad
+	return s.held()
 }
 
 func (s *gradState) store(g *Tensor) {

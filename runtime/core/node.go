@@ -18,7 +18,8 @@ type gradState struct {
 	index int   // which of the producer's results
 
 	mu     sync.Mutex
-	grad   *Tensor // accumulated gradient of a leaf, or of a retained result
+	grad   *Tensor     // accumulated gradient of a leaf, or of a retained result
+	narrow *narrowGrad // what grad is converted from; nil: it is as it is
 	retain bool
 	hooks  []*hook
 	taker  Taker // takes the gradients of a leaf; nil where they are accumulated here
@@ -316,9 +317,9 @@ func (t *Tensor) Grad() *Tensor {
 	t.grad.mu.Lock()
 	defer t.grad.mu.Unlock()
 	t.grad.readGrad()
-	g := t.grad.grad
-	if g == nil {
-		return nil
+	g := t.grad.held()
+	if g == nil || g.storage == nil {
+		return g
 	}
 	return g.handle()
 }

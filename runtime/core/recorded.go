@@ -264,6 +264,9 @@ func (rec *Recorded) Holds(args []*Tensor) (what string, ok bool) {
 		s := g.of(args)
 		s.mu.Lock()
 		now, hooks := s.grad, len(s.hooks)
+		if g.slot.read {
+			now = s.held()
+		}
 		s.mu.Unlock()
 		switch {
 		case hooks != g.slot.hooks:

@@ -465,7 +465,11 @@ func (r *recorder) slot(s *gradState) *gradSlot {
 	g := r.grads[s]
 	if g == nil {
 		g = &r.slots.take(1)[0]
-		g.before, g.hooks = s.grad, len(s.hooks)
+		g.before, g.hooks = s.held(), len(s.hooks)
+		if bad := g.before; bad != nil && bad.storage == nil {
+			g.before = nil
+			_ = r.fail(fmt.Errorf("gradient: %w", bad.Err()))
+		}
 		r.grads[s] = g
 		r.gradOrder = append(r.gradOrder, s)
 	}
@@ -504,6 +508,9 @@ func (s *gradState) replace(g *Tensor) {
 		if old == slot.before {
 			old = nil // which comes back at the end
 		}
+	} else if s.narrow != nil {
+		s.narrow.drop()
+		s.narrow = nil
 	}
 	if old != nil && old != g {
 		old.Release()

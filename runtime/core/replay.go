@@ -290,7 +290,7 @@ func (rec *Recorded) gradient(b *recordedBuffer, args []*Tensor) *Tensor {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.grad
+	return s.held()
 }
 
 // apart reports an argument that shares memory with state, where one of both is written:

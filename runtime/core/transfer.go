@@ -264,6 +264,9 @@ func copyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *T
 		}
 		return nil
 	}
+	if dst.casts(src) {
+		return ElementwiseOut(dst, Apply{Op: assignedOp, In: []*Tensor{src}})
+	}
 	if !dst.dev.Accelerator() {
 		o.NonBlocking = false // what follows reads the copy on the host
 	}
@@ -293,6 +296,13 @@ func copyFrom(dst, src *Tensor, o TransferOptions, sumTo func(*Tensor, []int) *T
 			g.Set(1, sumTo(g.Dy(0), g.InShape(1)))
 		}
 	}})
+}
+
+// casts reports whether src can be converted to where dst is, without a copy of it in between.
+func (dst *Tensor) casts(src *Tensor) bool {
+	recorded := (dst.grad != nil || src.grad != nil) && GradEnabled() || Recording()
+	return !recorded && dst.dev == src.dev && dst.dtype != src.dtype && dst.storage != src.storage && dst.NumElements() > 0 &&
+		ir.CanCast(src.dtype, dst.dtype) && equalInts(dst.layout.Shape, src.layout.Shape) && !dst.layout.SelfOverlaps()
 }
 
 // direct reports whether src's bytes, made dense and converted where src is, can be
