@@ -41,23 +41,22 @@ func byteLSTM[T float](c *ir.Call) {
 	l := newByteLayer(newRecurrence(c.Out[0].Shape, 4, c.Attrs[0]), packedBytes(c.In[3], c.KeptOf(3)), dense(4), c.In[5])
 	defer l.room.Put()
 	f := newSet[T]()
-	for s := range l.steps {
+	var x, hs, cs []T
+	eachStep(l.recurrence, false, func(s int) {
 		t := l.at(s)
 		l.multiply(h, s%2 == 1)
-		x, hs, cs := gatesOf(l.recurrence, gates, t), state(l.recurrence, outs, t), state(l.recurrence, states, t)
-		each(l.recurrence, func(k *cell[T], row int) {
-			z, top := k.room[:4*l.width], k.gate(k.room, 4)
-			l.gates(z, rowOf(x, row, 4*l.width), row)
-			k.apply(f.sigmoid, z[:3*l.width])
-			k.apply(f.tanh, k.gate(z, 3))
-			in, out, forget, fresh := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
-			c, cs, hs := rowOf(before, row, l.width), rowOf(cs, row, l.width), rowOf(hs, row, l.width)
-			l.loops.Cell(cs, top, forget, c, in, fresh)
-			k.apply(f.tanh, top)
-			l.loops.Product(hs, out, top)
-		})
-		h, before = hs, cs
-	}
+		x, hs, cs = gatesOf(l.recurrence, gates, t), state(l.recurrence, outs, t), state(l.recurrence, states, t)
+	}, func(k *cell[T], row int) {
+		z, top := k.room[:4*l.width], k.gate(k.room, 4)
+		l.gates(z, rowOf(x, row, 4*l.width), row)
+		k.apply(f.sigmoid, z[:3*l.width])
+		k.apply(f.tanh, k.gate(z, 3))
+		in, out, forget, fresh := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
+		c, cs, hs := rowOf(before, row, l.width), rowOf(cs, row, l.width), rowOf(hs, row, l.width)
+		l.loops.Cell(cs, top, forget, c, in, fresh)
+		k.apply(f.tanh, top)
+		l.loops.Product(hs, out, top)
+	}, func() { h, before = hs, cs })
 	tile.Finish(c.Out[0], out)
 	tile.Finish(c.Out[1], cells)
 }

@@ -6,14 +6,8 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/gemm"
-	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
-	"github.com/sinter-go/sinter/backend/cpu/scratch"
-	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/backend/cpu/step"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
-	"github.com/sinter-go/sinter/backend/cpu/vector"
-	"github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -76,107 +70,6 @@ func gatesOf[T float](r *recurrence, v []T, step int) []T {
 	n := r.width * r.gates
 	first := (step*r.batch + r.first) * n
 	return v[first : first+r.count*n]
-}
-
-// cellWork is how many elements of a state are worth another processor.
-const cellWork = 1024
-
-// A cell is what a worker needs to compute rows of a step.
-type cell[T float] struct {
-	*recurrence
-	step step.Funcs[T]
-	room []T              // for the gates of a row, and as much as its state
-	args []unsafe.Pointer // of an activation's loop
-}
-
-// each calls f for every row that is gone through, by its number among them.
-func each[T float](r *recurrence, f func(c *cell[T], row int)) {
-	if r.width == 0 {
-		return
-	}
-	grain := max(1, cellWork/r.width)
-	if r.alone {
-		grain = r.count
-	}
-	pool.For(r.count, grain, func(lo, hi int) {
-		n := (r.gates + 1) * r.width
-		block := scratch.Get(n * int(unsafe.Sizeof(T(0))))
-		defer block.Put()
-		c := cell[T]{r, step.Of[T](simd.Active()), scratch.Slice[T](block, n), make([]unsafe.Pointer, 2)}
-		for ; lo < hi; lo++ {
-			f(&c, lo)
-		}
-	})
-}
-
-// rowOf returns row i of a tensor whose rows are gates or, with 1, states.
-func rowOf[T float](v []T, i, width int) []T { return v[i*width : (i+1)*width] }
-
-// gate returns the k-th gate of a row of gates.
-func (c *cell[T]) gate(v []T, k int) []T { return v[k*c.width : (k+1)*c.width] }
-
-// An activation is a function of each element.
-type activation[T float] struct {
-	loop  vector.Func // nil: plain
-	plain func(T) T
-}
-
-func activationOf[T float](name string, plain func(T) T) *activation[T] {
-	return &activation[T]{vmath.Loop(name, dtypeOf[T](), simd.Active()), plain}
-}
-
-func dtypeOf[T float]() ir.DType {
-	if unsafe.Sizeof(T(0)) == 4 {
-		return ir.Float32
-	}
-	return ir.Float64
-}
-
-// A set is the activations of cells.
-type set[T float] struct{ sigmoid, tanh *activation[T] }
-
-func newSet[T float]() set[T] {
-	return set[T]{activationOf("sigmoid", sigmoid[T]), activationOf("tanh", tanh[T])}
-}
-
-// apply sets the elements of v to what an activation makes of them.
-func (c *cell[T]) apply(a *activation[T], v []T) {
-	if a.loop == nil {
-		for i, x := range v {
-			v[i] = a.plain(x)
-		}
-		return
-	}
-	for len(v) > 0 {
-		n := min(len(v), 16*tile.Size)
-		c.args[0], c.args[1] = unsafe.Pointer(&v[0]), unsafe.Pointer(&v[0])
-		a.loop(n, c.args, nil, 0)
-		v = v[n:]
-	}
-}
-
-// plus sets to to x + y + bias; it may be y.
-func plus[T float](to, x, y, bias []T) {
-	if len(to) == 0 {
-		return
-	}
-	if &to[0] != &y[0] {
-		copy(to, y)
-	}
-	added(to, x)
-	added(to, bias)
-}
-
-// added adds x to to.
-func added[T float](to, x []T) {
-	size, one := int(unsafe.Sizeof(T(0))), []int64{0}
-	if move.AddRows(simd.Active(), dtypeOf[T](), unsafe.Pointer(&to[0]), unsafe.Pointer(&x[0]), one, len(to)*size) {
-		return
-	}
-	x = x[:len(to)]
-	for i, v := range x {
-		to[i] += v
-	}
 }
 
 // A factor is a weight that rows are multiplied with, each step.
@@ -314,21 +207,19 @@ func lstm[T float](r *recurrence, in, out []ir.View) {
 // lstmRows goes through the steps of an LSTM from output h and cell c.
 func lstmRows[T float](r *recurrence, f set[T], w factor, gates, h, c, bias, outs, cells []T) {
 	inner := make([]T, r.count*4*r.width)
-	for s := range r.steps {
-		x, hs, cs := gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s)), state(r, cells, r.at(s))
+	var x, hs, cs []T
+	eachStep(r, false, func(s int) {
+		x, hs, cs = gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s)), state(r, cells, r.at(s))
 		toGates(r, s, inner, h, w)
-		before := c
-		each(r, func(k *cell[T], row int) {
-			z := rowOf(inner, row, 4*r.width)
-			k.lstmGates(f, z, rowOf(x, row, 4*r.width), z, bias)
-			in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
-			top, c, cs, hs := k.gate(k.room, 4), rowOf(before, row, r.width), rowOf(cs, row, r.width), rowOf(hs, row, r.width)
-			k.step.Cell(cs, top, forget, c, in, fresh)
-			k.apply(f.tanh, top)
-			k.step.Product(hs, out, top)
-		})
-		h, c = hs, cs
-	}
+	}, func(k *cell[T], row int) {
+		z := rowOf(inner, row, 4*r.width)
+		k.lstmGates(f, z, rowOf(x, row, 4*r.width), z, bias)
+		in, forget, fresh, out := k.gate(z, 0), k.gate(z, 1), k.gate(z, 2), k.gate(z, 3)
+		top, c, cs, hs := k.gate(k.room, 4), rowOf(c, row, r.width), rowOf(cs, row, r.width), rowOf(hs, row, r.width)
+		k.step.Cell(cs, top, forget, c, in, fresh)
+		k.apply(f.tanh, top)
+		k.step.Product(hs, out, top)
+	}, func() { h, c = hs, cs })
 }
 
 // lstmGates sets z, which may be y, to the gates of a row: input, forget, cell and output.
@@ -360,17 +251,16 @@ func lstmGradRows[T float](r *recurrence, f set[T], by factor, v, o [][]T) {
 	gh, gc, w := state(r, o[1], 0), state(r, o[2], 0), r.width // gradients of the state after the step, then before it
 	clear(gh)
 	clear(gc)
-	for s := r.steps - 1; s >= 0; s-- {
+	var x, y, d, dh, dc, c []T
+	eachStep(r, true, func(s int) {
 		t := r.at(s)
-		x, y, d := gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t)
-		dh, dc, c := state(r, g, t), state(r, gCells, t), state(r, before, t)
-		each(r, func(k *cell[T], row int) {
-			z := k.room[:4*w]
-			k.lstmGates(f, z, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
-			k.lstmGrads(f, z, rowOf(c, row, w), rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w))
-		})
-		toState(r, gh, d, by, false)
-	}
+		x, y, d = gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t)
+		dh, dc, c = state(r, g, t), state(r, gCells, t), state(r, before, t)
+	}, func(k *cell[T], row int) {
+		z := k.room[:4*w]
+		k.lstmGates(f, z, rowOf(x, row, 4*w), rowOf(y, row, 4*w), bias)
+		k.lstmGrads(f, z, rowOf(c, row, w), rowOf(d, row, 4*w), rowOf(dh, row, w), rowOf(dc, row, w), rowOf(gh, row, w), rowOf(gc, row, w))
+	}, func() { toState(r, gh, d, by, false) })
 }
 
 // lstmGrads sets the gradients d of a row's gates, which are z, and gc, that of its cell, from
@@ -417,20 +307,18 @@ func gru[T float](r *recurrence, in, out []ir.View) {
 // gruRows goes through the steps of a GRU from output h.
 func gruRows[T float](r *recurrence, f set[T], w factor, gates, h, bias, outs []T) {
 	inner := make([]T, r.count*3*r.width)
-	for s := range r.steps {
-		x, hs := gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s))
+	var x, hs []T
+	eachStep(r, false, func(s int) {
+		x, hs = gatesOf(r, gates, r.at(s)), state(r, outs, r.at(s))
 		toGates(r, s, inner, h, w)
-		before := h
-		each(r, func(c *cell[T], row int) {
-			z, _ := c.gruGates(f, rowOf(x, row, 3*r.width), rowOf(inner, row, 3*r.width), bias)
-			update, fresh := c.gate(z, 1), c.gate(z, 2)
-			h, hs := rowOf(before, row, r.width), rowOf(hs, row, r.width)
-			for i := range hs {
-				hs[i] = fresh[i] + update[i]*(h[i]-fresh[i])
-			}
-		})
-		h = hs
-	}
+	}, func(c *cell[T], row int) {
+		z, _ := c.gruGates(f, rowOf(x, row, 3*r.width), rowOf(inner, row, 3*r.width), bias)
+		update, fresh := c.gate(z, 1), c.gate(z, 2)
+		h, hs := rowOf(h, row, r.width), rowOf(hs, row, r.width)
+		for i := range hs {
+			hs[i] = fresh[i] + update[i]*(h[i]-fresh[i])
+		}
+	}, func() { h = hs })
 }
 
 // gruGates returns the gates of a row, reset, update and new, and what the state
@@ -470,26 +358,25 @@ func gruGradRows[T float](r *recurrence, f set[T], by factor, v, o [][]T) {
 	g, gates, inner, before, bias := v[0], v[1], v[2], v[3], v[5]
 	gh, w := state(r, o[2], 0), r.width
 	clear(gh)
-	for s := r.steps - 1; s >= 0; s-- {
+	var x, y, d, e, dh, h []T
+	eachStep(r, true, func(s int) {
 		t := r.at(s)
-		x, y, d, e := gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t), gatesOf(r, o[1], t)
-		dh, h := state(r, g, t), state(r, before, t)
-		each(r, func(c *cell[T], row int) {
-			z, given := c.gruGates(f, rowOf(x, row, 3*w), rowOf(y, row, 3*w), bias)
-			reset, update, fresh := c.gate(z, 0), c.gate(z, 1), c.gate(z, 2)
-			d, e, dh, h, gh := rowOf(d, row, 3*w), rowOf(e, row, 3*w), rowOf(dh, row, w), rowOf(h, row, w), rowOf(gh, row, w)
-			for i := range given {
-				dOut := dh[i] + gh[i]
-				dFresh := dOut * (1 - update[i]) * (1 - fresh[i]*fresh[i])
-				d[i] = dFresh * given[i] * reset[i] * (1 - reset[i])
-				d[w+i] = dOut * (h[i] - fresh[i]) * update[i] * (1 - update[i])
-				d[2*w+i] = dFresh
-				e[i], e[w+i], e[2*w+i] = d[i], d[w+i], dFresh*reset[i]
-				gh[i] = dOut * update[i]
-			}
-		})
-		toState(r, gh, e, by, true)
-	}
+		x, y, d, e = gatesOf(r, gates, t), gatesOf(r, inner, t), gatesOf(r, o[0], t), gatesOf(r, o[1], t)
+		dh, h = state(r, g, t), state(r, before, t)
+	}, func(c *cell[T], row int) {
+		z, given := c.gruGates(f, rowOf(x, row, 3*w), rowOf(y, row, 3*w), bias)
+		reset, update, fresh := c.gate(z, 0), c.gate(z, 1), c.gate(z, 2)
+		d, e, dh, h, gh := rowOf(d, row, 3*w), rowOf(e, row, 3*w), rowOf(dh, row, w), rowOf(h, row, w), rowOf(gh, row, w)
+		for i := range given {
+			dOut := dh[i] + gh[i]
+			dFresh := dOut * (1 - update[i]) * (1 - fresh[i]*fresh[i])
+			d[i] = dFresh * given[i] * reset[i] * (1 - reset[i])
+			d[w+i] = dOut * (h[i] - fresh[i]) * update[i] * (1 - update[i])
+			d[2*w+i] = dFresh
+			e[i], e[w+i], e[2*w+i] = d[i], d[w+i], dFresh*reset[i]
+			gh[i] = dOut * update[i]
+		}
+	}, func() { toState(r, gh, e, by, true) })
 }
 
 var rnns = table[recurrentFunc]{ir.Float32: rnn[float32], ir.Float64: rnn[float64]}
@@ -526,16 +413,15 @@ func activated[T float](r *recurrence, in, out []ir.View, f *activation[T]) {
 }
 
 func activatedRows[T float](r *recurrence, f *activation[T], w factor, gates, h, bias, outs []T) {
-	for s := range r.steps {
-		x, hs := state(r, gates, r.at(s)), state(r, outs, r.at(s))
+	var x, hs []T
+	eachStep(r, false, func(s int) {
+		x, hs = state(r, gates, r.at(s)), state(r, outs, r.at(s))
 		toGates(r, s, hs, h, w)
-		each(r, func(c *cell[T], row int) {
-			hs := rowOf(hs, row, r.width)
-			plus(hs, rowOf(x, row, r.width), hs, bias)
-			c.apply(f, hs)
-		})
-		h = hs
-	}
+	}, func(c *cell[T], row int) {
+		hs := rowOf(hs, row, r.width)
+		plus(hs, rowOf(x, row, r.width), hs, bias)
+		c.apply(f, hs)
+	}, func() { h = hs })
 }
 
 var (
@@ -576,14 +462,13 @@ func activatedGrad[T float](r *recurrence, in, out []ir.View, f func(g, y T) T) 
 func activatedGradRows[T float](r *recurrence, f func(g, y T) T, by factor, v, o [][]T) {
 	g, y, gh := v[0], v[1], state(r, o[1], 0)
 	clear(gh)
-	for s := r.steps - 1; s >= 0; s-- {
+	var dh, h, d []T
+	eachStep(r, true, func(s int) {
 		t := r.at(s)
-		dh, h, d := state(r, g, t), state(r, y, t), state(r, o[0], t)
-		each(r, func(_ *cell[T], row int) {
-			for i := row * r.width; i < (row+1)*r.width; i++ {
-				d[i] = f(dh[i]+gh[i], h[i])
-			}
-		})
-		toState(r, gh, d, by, false)
-	}
+		dh, h, d = state(r, g, t), state(r, y, t), state(r, o[0], t)
+	}, func(_ *cell[T], row int) {
+		for i := row * r.width; i < (row+1)*r.width; i++ {
+			d[i] = f(dh[i]+gh[i], h[i])
+		}
+	}, func() { toState(r, gh, d, by, false) })
 }
