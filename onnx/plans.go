@@ -24,6 +24,10 @@ const (
 	defaultPlans = 16
 	// remembered is how many kinds of runs are known for each program that is kept.
 	remembered = 4
+	// atOnce is how many bytes the inputs of a model's first run have, at least, that becomes a
+	// program at once. To record one takes some milliseconds, and large images that no memory is
+	// planned for take as long to find new memory.
+	atOnce = 4 << 20
 	// fewElements is how many integers an operand has at most whose values may decide what
 	// is computed.
 	fewElements = 16
@@ -92,8 +96,16 @@ func (m *Model) key(b []byte, inputs map[string]*value, want []string) ([]byte, 
 	return b, nil
 }
 
-// plan returns the program for a run, nil where it is the first of its kind or can have no
-// program.
+// bytesOf returns how many bytes inputs have.
+func bytesOf(inputs map[string]*value) (bytes int) {
+	for _, v := range inputs {
+		bytes += v.t.NumElements() * v.t.DType().Size()
+	}
+	return bytes
+}
+
+// plan returns the program for a run, nil where it can have none or is the first of its kind,
+// unless it is the model's first run and large.
 func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 	p := &m.plans
 	if p.most == 0 {
@@ -118,8 +130,11 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 		if p.list == nil {
 			p.list = map[string]*kind{}
 		}
-		p.list[string(key)] = &kind{used: p.uses}
-		return nil
+		k = &kind{used: p.uses}
+		p.list[string(key)] = k
+		if p.uses > 1 || m.device.Device != tensorCPU || bytesOf(inputs) < atOnce {
+			return nil
+		}
 	}
 	k.used = p.uses
 	if k.plan == nil && !k.failed && !k.recording {

@@ -127,6 +127,24 @@ func TestPlansTogether(t *testing.T) {
 	}
 }
 
+// TestPlanAtOnce: a model's first run becomes a program where it is large, and others when their
+// shapes come back.
+func TestPlanAtOnce(t *testing.T) {
+	const large = atOnce / 8 // rows of two floats
+	for _, c := range []struct {
+		rows []int
+		want int
+	}{{[]int{large}, 1}, {[]int{large - 1}, 0}, {[]int{large, large + 1}, 1}, {[]int{1, large}, 0}, {[]int{1, large, large}, 1}} {
+		m, eager := both(t, model(nodes(nodeOf("Relu", "x", "h"), nodeOf("Add", "h x", "y"))))
+		for _, rows := range c.rows {
+			runs(t, m, eager, rows, nil)
+		}
+		if m.plans.made != c.want {
+			t.Errorf("after runs of %d rows there are %d programs, want %d", c.rows, m.plans.made, c.want)
+		}
+	}
+}
+
 // TestPlanTrims: when a model's first program has its weights packed, memory that nothing uses goes
 // back to the system, and what the cache of the host held is such memory.
 func TestPlanTrims(t *testing.T) {
