@@ -1333,6 +1333,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[device.Capturer](),
 	reflect.TypeFor[device.CaptureOptions](),
 	reflect.TypeFor[device.Recording](),
+	reflect.TypeFor[device.Concurrent](),
 	reflect.TypeFor[device.Kind](),
 	reflect.TypeFor[device.Device](),
 	reflect.TypeFor[device.Memory](),
