@@ -99,8 +99,12 @@ func FuzzLoad(f *testing.F) {
 	for _, m := range fuzzSeeds() {
 		f.Add(m, beside)
 	}
+	every := 20
+	if testing.Short() {
+		every = 80
+	}
 	for i, c := range nodeCases(f) {
-		if i%20 == 0 && len(c.files["model.onnx"]) < 4096 {
+		if i%every == 0 && len(c.files["model.onnx"]) < 4096 {
 			f.Add(c.files["model.onnx"], beside)
 		}
 	}

@@ -26,6 +26,9 @@ func TestHeld(t *testing.T) {
 	tried, several := 0, 0
 	for i := range opcases.Cases {
 		o := &opcases.Cases[i]
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		for _, sample := range o.Samples { // those without samples make nothing on the way
 			left, results := held(t, o, sample, dev)
 			if results == 0 {
@@ -40,7 +43,7 @@ func TestHeld(t *testing.T) {
 			}
 		}
 	}
-	if tried < 300 || several < 15 {
+	if !testing.Short() && (tried < 300 || several < 15) {
 		t.Errorf("%d operators were tried, %d of them with several results", tried, several)
 	}
 }

@@ -28,27 +28,25 @@ func (wides) ToInt(f wide.Float) int64 {
 	return ir.FloatScalar(f.Float64()).Int()
 }
 
-func (wides) Call(fn string, args []wide.Float) (wide.Float, bool) {
-	f, ok := wide.Funcs[fn]
-	if !ok {
-		return wide.Float{}, false
-	}
-	return f(args...), true
-}
+func (wides) Func(fn string) func(args ...wide.Float) wide.Float { return wide.Funcs[fn] }
 
-func (wides) Test(fn string, args []wide.Float) bool {
-	x := args[0]
-	switch fn {
-	case "isnan":
-		return x.IsNaN()
-	case "isinf":
-		return x.IsInf()
-	case "isfinite":
-		return !x.IsNaN() && !x.IsInf()
-	case "signbit":
-		return x.Signbit()
+func (wides) Predicate(fn string) func(args ...wide.Float) bool { return widePredicates[fn] }
+
+var widePredicates = predicates(wide.Compares, map[string]func(x wide.Float) bool{
+	"isnan": wide.Float.IsNaN, "isinf": wide.Float.IsInf, "signbit": wide.Float.Signbit,
+	"isfinite": func(x wide.Float) bool { return !x.IsNaN() && !x.IsInf() },
+})
+
+// predicates returns those of two operands and of one.
+func predicates[F any](two map[string]func(x, y F) bool, one map[string]func(x F) bool) map[string]func(args ...F) bool {
+	all := map[string]func(args ...F) bool{}
+	for name, f := range two {
+		all[name] = func(args ...F) bool { return f(args[0], args[1]) }
 	}
-	return wide.Compares[fn](x, args[1])
+	for name, f := range one {
+		all[name] = func(args ...F) bool { return f(args[0]) }
+	}
+	return all
 }
 
 // doubles is float64 arithmetic, for float32 and what computes in it.
@@ -62,20 +60,24 @@ func (doubles) ToFloat(f float64) float64 { return f }
 
 func (doubles) ToInt(f float64) int64 { return ir.FloatScalar(f).Int() }
 
-func (doubles) Call(fn string, args []float64) (float64, bool) {
+func (doubles) Func(fn string) func(args ...float64) float64 {
 	if f, ok := doubleFuncs1[fn]; ok {
-		return f(args[0]), true
+		return func(args ...float64) float64 { return f(args[0]) }
 	}
 	if f, ok := doubleFuncs2[fn]; ok {
-		return f(args[0], args[1]), true
+		return func(args ...float64) float64 { return f(args[0], args[1]) }
 	}
-	// What package math has not is computed wide and rounded.
-	wideArgs := make([]wide.Float, len(args))
-	for i, a := range args {
-		wideArgs[i] = wide.FromFloat64(a)
+	f, ok := wide.Funcs[fn]
+	if !ok {
+		return nil
 	}
-	f, ok := wides{}.Call(fn, wideArgs)
-	return f.Float64(), ok
+	return func(args ...float64) float64 { // what package math has not is computed wide and rounded
+		wideArgs := make([]wide.Float, len(args))
+		for i, a := range args {
+			wideArgs[i] = wide.FromFloat64(a)
+		}
+		return f(wideArgs...).Float64()
+	}
 }
 
 var doubleFuncs1 = map[string]func(float64) float64{
@@ -98,26 +100,16 @@ var doubleFuncs2 = map[string]func(x, y float64) float64{
 	"pow": math.Pow, "atan2": math.Atan2, "hypot": math.Hypot, "copysign": math.Copysign,
 }
 
-func (doubles) Test(fn string, args []float64) bool {
-	x := args[0]
-	switch fn {
-	case "isnan":
-		return x != x
-	case "isinf":
-		return math.IsInf(x, 0)
-	case "isfinite":
-		return x-x == 0
-	case "signbit":
-		return x == x && math.Signbit(x)
-	}
-	return doubleCompares[fn](x, args[1])
-}
+func (doubles) Predicate(fn string) func(args ...float64) bool { return doublePredicates[fn] }
 
-var doubleCompares = map[string]func(x, y float64) bool{
+var doublePredicates = predicates(map[string]func(x, y float64) bool{
 	"lt": func(x, y float64) bool { return x < y }, "le": func(x, y float64) bool { return x <= y },
 	"gt": func(x, y float64) bool { return x > y }, "ge": func(x, y float64) bool { return x >= y },
 	"eq": func(x, y float64) bool { return x == y }, "ne": func(x, y float64) bool { return x != y },
-}
+}, map[string]func(x float64) bool{
+	"isnan": func(x float64) bool { return x != x }, "isinf": func(x float64) bool { return math.IsInf(x, 0) },
+	"isfinite": func(x float64) bool { return x-x == 0 }, "signbit": func(x float64) bool { return x == x && math.Signbit(x) },
+})
 
 func (wides) CallComplex(fn string, args []complex128) (complex128, bool) {
 	return complexCall(fn, args)

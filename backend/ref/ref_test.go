@@ -64,6 +64,8 @@ func TestElementwise(t *testing.T) {
 		out     ir.DType
 		want    []complex128
 	}{
+		{"the same everywhere", elementwise("2.5"), ir.Float32, nil, nil, ir.Float16, []complex128{2.5, 2.5, 2.5}},
+		{"the place alone", elementwise("index"), ir.Int64, nil, nil, ir.Int32, []complex128{0, 1, 2}},
 		{"wrapping", elementwise("x*y", "x", "y"), ir.Uint8, []ir.View{vector(ir.Uint8, 20, 3), vector(ir.Uint8, 20, 3)}, nil, ir.Uint8, []complex128{144, 9}},
 		{"division by zero", elementwise("x/y", "x", "y"), ir.Int32, []ir.View{vector(ir.Int32, 7, -7), vector(ir.Int32, 0, 2)}, nil, ir.Int32, []complex128{0, -3}},
 		{"one rounding", elementwise("x*x - 1", "x"), ir.Float32, []ir.View{vector(ir.Float32, 1+0x1p-20)}, nil, ir.Float32, []complex128{0x1p-19 + 0x1p-40}},
@@ -234,12 +236,12 @@ func TestArithmetics(t *testing.T) {
 		for i, a := range args {
 			w[i] = wides{}.FromFloat(a)
 		}
-		got, ok := doubles{}.Call(fn, args)
-		want, known := wides{}.Call(fn, w)
-		if !ok || !known {
+		double, known := doubles{}.Func(fn), wides{}.Func(fn)
+		if double == nil || known == nil {
 			t.Errorf("%s is missing", fn)
 			return
 		}
+		got, want := double(args...), known(w...)
 		if d := cmp.Diff(want.Float64(), got, cmpopts.EquateNaNs(), cmpopts.EquateApprox(4e-15, 0)); d != "" {
 			t.Errorf("%s%v: %s", fn, args, d)
 		}
@@ -253,8 +255,8 @@ func TestArithmetics(t *testing.T) {
 				check(fn, x, y)
 			}
 			for _, test := range []string{"lt", "le", "gt", "ge", "eq", "ne", "isnan", "isinf", "isfinite", "signbit"} {
-				want := wides{}.Test(test, []wide.Float{wides{}.FromFloat(x), wides{}.FromFloat(y)})
-				if got := (doubles{}).Test(test, []float64{x, y}); got != want {
+				want := wides{}.Predicate(test)(wides{}.FromFloat(x), wides{}.FromFloat(y))
+				if got := (doubles{}).Predicate(test)(x, y); got != want {
 					t.Errorf("%s(%v, %v) = %t, wide %t", test, x, y, got, want)
 				}
 			}

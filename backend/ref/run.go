@@ -22,7 +22,11 @@ type runner[F any] struct {
 
 // number returns s, whose category is that of dtype d, for the interpreter.
 func (r *runner[F]) number(s ir.Scalar, d ir.DType) expr.Number[F] {
-	s = element.Convert(s, d)
+	return r.exact(element.Convert(s, d), d)
+}
+
+// exact is number where s is one of d.
+func (r *runner[F]) exact(s ir.Scalar, d ir.DType) expr.Number[F] {
 	switch d.Category() {
 	case ir.CategoryBool:
 		return expr.Number[F]{Bool: s.Bool()}
@@ -87,7 +91,11 @@ func (r *runner[F]) load(i int) {
 		if o.Fixed != ir.Invalid {
 			d = o.Fixed.Compute()
 		}
-		*r.operands[k] = r.number(element.Load(v, i), d)
+		s := element.Load(v, i)
+		if v.DType != d { // else it has its value already
+			s = element.Convert(s, d)
+		}
+		*r.operands[k] = r.exact(s, d)
 	}
 	r.index.Int = int64(i)
 }
@@ -99,8 +107,12 @@ func (r *runner[F]) elementwise() error {
 		return err
 	}
 	r.bind(env)
-	in := expr.NewInterpreter(r.body.Expr, r.a, env)
+	in, same := expr.NewInterpreter(r.body.Expr, r.a, env), len(r.call.In) == 0 && !r.body.Expr.Indexed()
 	for i := range ir.NumElements(r.call.Space) {
+		if same && i > 0 {
+			r.repeat(i)
+			continue
+		}
 		r.load(i)
 		values, err := in.Values()
 		if err != nil {
@@ -109,6 +121,13 @@ func (r *runner[F]) elementwise() error {
 		r.store(i, values, r.body.Expr)
 	}
 	return nil
+}
+
+// repeat writes the results at the first position to row-major position i.
+func (r *runner[F]) repeat(i int) {
+	for _, v := range r.call.Out {
+		element.Copy(v, i, 0)
+	}
 }
 
 // joint computes the results of every place from what was in the operands and in the

@@ -54,6 +54,14 @@ func (g *Graph) KindDType(k Kind) ir.DType {
 	return g.T
 }
 
+// Indexed reports whether the values depend on where an element is: on its index, by name or for a
+// random number.
+func (g *Graph) Indexed() bool {
+	return slices.ContainsFunc(g.Values, func(v *Value) bool {
+		return v.Op == OpName && v.Name == "index" || v.Op == OpCall && draws(v.Name)
+	})
+}
+
 // Result returns the dtype of the first expression's value, which often is the only one.
 func (g *Graph) Result() ir.DType { return g.KindDType(g.Roots[0].Kind) }
 

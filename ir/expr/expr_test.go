@@ -52,17 +52,17 @@ var binaryMath = map[string]func(x, y float64) float64{
 	"truncdiv":  func(x, y float64) float64 { return math.Trunc(x / y) },
 }
 
-func (double) Call(fn string, a []float64) (float64, bool) {
+func (double) Func(fn string) func(a ...float64) float64 {
 	if f := unaryMath[fn]; f != nil {
-		return f(a[0]), true
+		return func(a ...float64) float64 { return f(a[0]) }
 	}
 	if f := binaryMath[fn]; f != nil {
-		return f(a[0], a[1]), true
+		return func(a ...float64) float64 { return f(a[0], a[1]) }
 	}
 	if fn == "fma" {
-		return math.FMA(a[0], a[1], a[2]), true
+		return func(a ...float64) float64 { return math.FMA(a[0], a[1], a[2]) }
 	}
-	return 0, false
+	return nil
 }
 
 var complexes = map[string]func(complex128) complex128{
@@ -88,7 +88,11 @@ func (double) CallComplex(fn string, a []complex128) (complex128, bool) {
 	return f(a[0]), true
 }
 
-func (double) Test(fn string, a []float64) bool {
+func (d double) Predicate(fn string) func(a ...float64) bool {
+	return func(a ...float64) bool { return d.test(fn, a) }
+}
+
+func (double) test(fn string, a []float64) bool {
 	switch fn {
 	case "lt":
 		return a[0] < a[1]

@@ -24,14 +24,14 @@ type Arith[F any] interface {
 	FromInt(i int64) F
 	ToInt(f F) int64     // truncated toward zero, saturating; NaN gives 0
 	ToFloat(f F) float64 // rounded once
-	// Call computes a function of the language, named as in the schema, or an
-	// operator (add sub mul div rem neg); false means it does not know it.
-	Call(fn string, args []F) (F, bool)
+	// Func returns a function of the language, named as in the schema, or an
+	// operator (add sub mul div rem neg); nil means it does not know it.
+	Func(fn string) func(args ...F) F
 	// CallComplex computes a function of complex numbers, rounded once; false means it
 	// does not know it.
 	CallComplex(fn string, args []complex128) (complex128, bool)
-	// Test computes a predicate: lt le gt ge eq ne, isnan isinf isfinite signbit.
-	Test(fn string, args []F) bool
+	// Predicate returns one of lt le gt ge eq ne, isnan isinf isfinite signbit.
+	Predicate(fn string) func(args ...F) bool
 }
 
 // Interpret evaluates a graph of one expression once. env gives the values of operands,
@@ -67,16 +67,23 @@ func (b Bindings[F]) Of(name string) *Number[F] {
 // whatever F is, which may be wider than any dtype: so it can be the witness for all other
 // ways to compute.
 type Interpreter[F any] struct {
-	g        *Graph
-	a        Arith[F]
-	env      Bindings[F]
-	index    *Number[F]   // the element's position
-	names    []*Number[F] // of the values that are names, found when they are first needed
-	vals     []Number[F]
-	out      []Number[F] // of the roots
-	args     []Number[F] // of the call that is computed, and these as real numbers
-	floats   []F
-	constant []bool // vals has this one already
+	g      *Graph
+	a      Arith[F]
+	env    Bindings[F]
+	index  *Number[F] // the element's position
+	calls  []found[F] // by value: what it takes to compute it again
+	vals   []Number[F]
+	out    []Number[F] // of the roots
+	args   []Number[F] // of the call that is computed, and these as real numbers
+	floats []F
+}
+
+// found is what a value is computed from, looked up when it is first needed: at most one of these.
+type found[F any] struct {
+	constant  bool // vals has it already
+	name      *Number[F]
+	fn        func(args ...F) F // of floats
+	predicate func(args ...F) bool
 }
 
 // NewInterpreter makes an interpreter of g, which takes the values of names from env anew
@@ -85,7 +92,7 @@ func NewInterpreter[F any](g *Graph, a Arith[F], env Bindings[F]) *Interpreter[F
 	n := len(g.Values)
 	return &Interpreter[F]{
 		g: g, a: a, env: env, index: env.Of("index"),
-		names: make([]*Number[F], n), vals: make([]Number[F], n), constant: make([]bool, n), out: make([]Number[F], len(g.Roots)),
+		calls: make([]found[F], n), vals: make([]Number[F], n), out: make([]Number[F], len(g.Roots)),
 	}
 }
 
@@ -95,12 +102,19 @@ func (in *Interpreter[F]) Values() ([]Number[F], error) {
 	// Values are in an order in which operands come before their users, so one pass
 	// computes all. Both sides of a choice are computed: nothing here can trap.
 	for i, v := range in.g.Values {
-		if in.constant[i] {
-			continue
-		}
-		var err error
-		if in.vals[i], err = in.value(i, v); err != nil {
-			return nil, err
+		switch c := &in.calls[i]; {
+		case c.constant:
+		case c.name != nil:
+			in.vals[i] = *c.name
+		case c.fn != nil:
+			in.vals[i].Float = c.fn(in.reals(v)...)
+		case c.predicate != nil:
+			in.vals[i].Bool = c.predicate(in.reals(v)...)
+		default:
+			var err error
+			if in.vals[i], err = in.value(i, v); err != nil {
+				return nil, err
+			}
 		}
 	}
 	for i, root := range in.g.Roots {
@@ -112,15 +126,13 @@ func (in *Interpreter[F]) Values() ([]Number[F], error) {
 func (in *Interpreter[F]) value(i int, v *Value) (Number[F], error) {
 	switch v.Op {
 	case OpConst:
-		in.constant[i] = true
+		in.calls[i].constant = true
 		return in.literal(v), nil
 	case OpName:
-		if in.names[i] == nil {
-			if in.names[i] = in.env[v.Name]; in.names[i] == nil {
-				return Number[F]{}, fmt.Errorf("internal error: no value for %s", v.Name)
-			}
+		if in.calls[i].name = in.env[v.Name]; in.calls[i].name == nil {
+			return Number[F]{}, fmt.Errorf("internal error: no value for %s", v.Name)
 		}
-		return *in.names[i], nil
+		return *in.calls[i].name, nil
 	}
 	in.args = in.args[:0]
 	for _, a := range v.Args {
@@ -177,7 +189,7 @@ func (in *Interpreter[F]) call(v *Value, args []Number[F]) (Number[F], error) {
 	case ir.CategoryComplex:
 		return in.complex(v, args)
 	case ir.CategoryFloat:
-		return in.real(v, args)
+		return in.real(v)
 	}
 	return Number[F]{}, fmt.Errorf("internal error: %s of %s", v.Name, from)
 }
@@ -248,14 +260,22 @@ func Wrap(i int64, t ir.DType) int64 {
 	return i
 }
 
-func (in *Interpreter[F]) real(v *Value, args []Number[F]) (Number[F], error) {
+// reals returns the arguments of v, which are real numbers.
+func (in *Interpreter[F]) reals(v *Value) []F {
 	in.floats = in.floats[:0]
-	for _, a := range args {
-		in.floats = append(in.floats, a.Float)
+	for _, a := range v.Args {
+		in.floats = append(in.floats, in.vals[a.Order].Float)
 	}
-	fs := in.floats
+	return in.floats
+}
+
+func (in *Interpreter[F]) real(v *Value) (Number[F], error) {
+	fs, c := in.reals(v), &in.calls[v.Order]
 	if v.Kind == BoolKind {
-		return Number[F]{Bool: in.a.Test(v.Name, fs)}, nil
+		if c.predicate = in.a.Predicate(v.Name); c.predicate == nil {
+			return Number[F]{}, fmt.Errorf("internal error: the interpreter's arithmetic has no predicate %s", v.Name)
+		}
+		return Number[F]{Bool: c.predicate(fs...)}, nil
 	}
 	switch v.Name {
 	case "imag":
@@ -263,22 +283,20 @@ func (in *Interpreter[F]) real(v *Value, args []Number[F]) (Number[F], error) {
 	case "angle":
 		return Number[F]{Float: in.angle(fs[0])}, nil
 	}
-	f, ok := in.a.Call(v.Name, fs)
-	if !ok {
+	if c.fn = in.a.Func(v.Name); c.fn == nil {
 		return Number[F]{}, fmt.Errorf("internal error: the interpreter's arithmetic has no %s", v.Name)
 	}
-	return Number[F]{Float: f}, nil
+	return Number[F]{Float: c.fn(fs...)}, nil
 }
 
 // angle is 0 for a real number that is not negative, else pi, and NaN for NaN.
 func (in *Interpreter[F]) angle(f F) F {
 	zero := in.a.FromInt(0)
 	switch {
-	case in.a.Test("isnan", []F{f}):
+	case in.a.Predicate("isnan")(f):
 		return f
-	case in.a.Test("lt", []F{f, zero}):
-		pi, _ := in.a.Call("atan2", []F{zero, in.a.FromInt(-1)})
-		return pi
+	case in.a.Predicate("lt")(f, zero):
+		return in.a.Func("atan2")(zero, in.a.FromInt(-1))
 	}
 	return zero
 }

@@ -92,10 +92,13 @@ func (n *Node) indexed() bool {
 	if n.Op == OpName {
 		return n.Name == "index"
 	}
-	if f := functions[n.Name]; f != nil && (f.rule == drawT || f.rule == drawInt) {
-		return true
-	}
-	return slices.ContainsFunc(n.Args, (*Node).indexed)
+	return draws(n.Name) || slices.ContainsFunc(n.Args, (*Node).indexed)
+}
+
+// draws reports whether a function has a random number for each element.
+func draws(fn string) bool {
+	f := functions[fn]
+	return f != nil && (f.rule == drawT || f.rule == drawInt)
 }
 
 // Constants are the named numbers, besides typeConstants, which

@@ -65,28 +65,25 @@ func (a *narrow[T]) FromInt(i int64) float64     { return float64(T(i)) }
 func (a *narrow[T]) ToFloat(f float64) float64   { return f }
 func (a *narrow[T]) ToInt(f float64) int64       { return num.ToInt[int64](f) }
 
-func (a *narrow[T]) Call(fn string, args []float64) (float64, bool) {
-	var r T
-	x := T(args[0])
-	switch len(args) {
-	case 1:
-		f := a.one[fn]
-		if f == nil {
-			return 0, false
-		}
-		r = f(x)
-	case 2:
-		f := a.two[fn]
-		if f == nil {
-			return 0, false
-		}
-		r = f(x, T(args[1]))
-	default:
-		if fn != "fma" {
-			return 0, false
-		}
-		r = num.FMA(x, T(args[1]), T(args[2]))
+func (a *narrow[T]) Func(fn string) func(args ...float64) float64 {
+	one, two := a.one[fn], a.two[fn]
+	if one == nil && two == nil && fn != "fma" {
+		return nil
 	}
+	return func(args ...float64) float64 {
+		x := T(args[0])
+		switch len(args) {
+		case 1:
+			return a.counted(fn, one(x))
+		case 2:
+			return a.counted(fn, two(x, T(args[1])))
+		}
+		return a.counted(fn, num.FMA(x, T(args[1]), T(args[2])))
+	}
+}
+
+// counted returns the result r of fn, off where it is the target's turn.
+func (a *narrow[T]) counted(fn string, r T) float64 {
 	if inexact[fn] || rounded[fn] {
 		if a.count == a.target {
 			units := 1.0
@@ -97,7 +94,7 @@ func (a *narrow[T]) Call(fn string, args []float64) (float64, bool) {
 		}
 		a.count++
 	}
-	return float64(r), true
+	return float64(r)
 }
 
 // shift is x moved by some units of its last place.
@@ -117,7 +114,11 @@ func shift[T num.Float](x T, ulps float64) T {
 // CallComplex knows no function: bounds are of real ones.
 func (a *narrow[T]) CallComplex(string, []complex128) (complex128, bool) { return 0, false }
 
-func (a *narrow[T]) Test(fn string, args []float64) bool {
+func (a *narrow[T]) Predicate(fn string) func(args ...float64) bool {
+	return func(args ...float64) bool { return a.test(fn, args) }
+}
+
+func (*narrow[T]) test(fn string, args []float64) bool {
 	x, y := args[0], args[len(args)-1]
 	switch fn {
 	case "lt":

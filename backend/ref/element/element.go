@@ -15,9 +15,10 @@ import (
 // from its first element.
 func Offset(shape, strides []int, i int) int {
 	off := 0
-	for a := len(shape) - 1; a >= 0; a-- {
-		off += i % shape[a] * strides[a]
-		i /= shape[a]
+	for a := len(shape) - 1; a >= 0 && i != 0; a-- {
+		rest := i / shape[a]
+		off += (i - rest*shape[a]) * strides[a]
+		i = rest
 	}
 	return off
 }
@@ -93,6 +94,12 @@ func StoreFrom(v ir.View, i int, s ir.Scalar, compute ir.DType) {
 		s = Convert(s, compute)
 	}
 	Store(v, i, s)
+}
+
+// Copy writes the element at row-major position j of v to position i, bit by bit.
+func Copy(v ir.View, i, j int) {
+	size := v.DType.Size()
+	copy(unsafe.Slice((*byte)(address(v, i)), size), unsafe.Slice((*byte)(address(v, j)), size))
 }
 
 func address(v ir.View, i int) unsafe.Pointer {

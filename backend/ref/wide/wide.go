@@ -54,7 +54,7 @@ func FromFloat64(f float64) Float {
 	case exp == 0: // a multiple of 2^-1074, the last bit of m
 		return pack(negative, -1074+53, digits{m}, Prec)
 	}
-	return pack(negative, exp-1022, digits{m | 1<<63}, Prec)
+	return Float{m: [3]uint64{m | 1<<63}, exp: int32(exp - 1022), neg: negative}
 }
 
 // FromInt64 returns the exact value of i.
@@ -73,7 +73,10 @@ func (x Float) Big() *big.Float { return x.big() }
 // rounded once as well.
 func (x Float) Float64() float64 {
 	var bits uint64
-	z := x.Rounded(53, -1022, 1023)
+	z := x
+	if x.m[0]<<53|x.m[1]|x.m[2] != 0 || x.exp < -1021 || x.exp > 1024 { // no float64 as it is
+		z = x.Rounded(53, -1022, 1023)
+	}
 	switch {
 	case z.nan:
 		return math.NaN()
