@@ -15,6 +15,9 @@ import (
 const (
 	leastRun     = 256
 	leastColumns = 32
+	// Of runs or rows that follow one another it computes so many elements at a time at least:
+	// calls one by one read those well, too.
+	leastTogether = 2048
 )
 
 // A source computes the elements of a reduction's operand, a piece at a time, where they are
@@ -52,9 +55,12 @@ func FoldsComputed(c *ir.Call) bool {
 		return false
 	}
 	if a := rowAxis(&kept, &folded); a >= 0 {
-		n := kept.shape[a]
-		together := len(folded.shape) == 1 && folded.steps[0] == n && n >= leastColumns
+		n, last := kept.shape[a], len(folded.shape)-1
+		together := folded.steps[last] == n && n >= leastColumns && (last == 0 || n*folded.shape[last] >= leastTogether)
 		return kept.steps[a] == 1 && (n >= leastRun || together)
+	}
+	if r := runsOf(k.fold, c.Compute, &kept, &folded, int(c.ReducedCount())); r.lanes > 0 && r.closed(&folded) && folded.n*r.beside >= leastTogether {
+		return true
 	}
 	last := len(folded.shape) - 1
 	if len(folded.shape) == 1 && folded.steps[0] == 1 { // and so do the elements of neighbouring results

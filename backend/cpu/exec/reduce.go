@@ -36,6 +36,7 @@ type reduction struct {
 	from         *source  // what computes x, which is in no memory; or nil
 	grouped               // where results are few
 	columns               // where rows are folded into rows
+	runs                  // where elements of a result are several runs
 }
 
 // grouped is the state of a reduction of few results of many elements.
@@ -76,6 +77,10 @@ func reduce(c *ir.Call, from *source) error {
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
 			r.runRows(a)
 		} else {
+			r.runs = runs{}
+			if from != nil || r.x.DType == r.compute {
+				r.runs = runsOf(loops, r.compute, &r.kept, &r.folded, r.count)
+			}
 			r.runFolds()
 		}
 	}
@@ -133,7 +138,7 @@ func (r *reduction) single() bool {
 
 // folds computes the results at kept positions [lo, hi).
 func (r *reduction) folds(lo, hi int) {
-	s := tile.Borrow(3)
+	s := tile.Borrow(4)
 	defer s.Return()
 	e := r.elements()
 	defer e.release()
@@ -145,6 +150,11 @@ func (r *reduction) folds(lo, hi int) {
 		accs := s.Buffer(1).Ptr()
 		if r.across {
 			r.acrossResults(lo, n, accs, s.Buffer(0).Ptr())
+			r.finish(lo, n, accs, s.Buffer(2))
+			continue
+		}
+		if r.lanes > 0 {
+			r.foldRuns(lo, n, accs, s.Buffer(0), s.Buffer(3), e)
 			r.finish(lo, n, accs, s.Buffer(2))
 			continue
 		}

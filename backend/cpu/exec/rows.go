@@ -106,23 +106,29 @@ func (r *reduction) foldRows(t *tree, n, x, lo, hi int, buf *tile.Buffer, e *ele
 		acc, end := t.top(), min(lo+r.block, hi)
 		r.loops.Init(n, acc, r.scalars)
 		switch {
-		case r.loops.Grid != nil && !r.direct:
+		case !r.direct:
 			r.foldLoaded(n, x, lo, end, acc, buf, e)
-		case r.loops.Grid != nil && len(r.folded.shape) == 1:
+		case r.loops.Grid != nil:
 			r.foldGrid(n, x, lo, end, acc)
 		default:
-			r.foldEach(n, x, lo, end, acc, buf, e)
+			r.foldEach(n, x, lo, end, acc)
 		}
 		t.push(1)
 	}
 	return t.root()
 }
 
-// foldGrid folds rows of equal distances, used where they are.
+// foldGrid folds rows that are used where they are, those of equal distances together.
 func (r *reduction) foldGrid(n, x, lo, hi int, acc unsafe.Pointer) {
-	step, tall := r.folded.steps[0], tallOf(n*r.x.DType.Size())
-	for ; lo < hi; lo += tall {
-		r.loops.Grid(min(tall, hi-lo), n, step*r.x.DType.Size(), acc, r.at(x+lo*step), r.scalars)
+	last, tall := len(r.folded.shape)-1, tallOf(n*r.x.DType.Size())
+	extent, step := r.folded.shape[last], r.folded.steps[last]
+	if last == 0 {
+		extent = hi
+	}
+	for some := 0; lo < hi; lo += some {
+		some = min(tall, hi-lo, extent-lo%extent)
+		off, _ := r.folded.offsets(lo)
+		r.loops.Grid(some, n, step*r.x.DType.Size(), acc, r.at(x+off), r.scalars)
 	}
 }
 
@@ -134,35 +140,39 @@ func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.B
 	size, tall := n*r.compute.Size(), r.room()/n
 	for ; lo < hi; lo += tall {
 		rows := min(tall, hi-lo)
-		whole := e != nil && len(r.folded.shape) == 1 && r.folded.steps[0] == n
-		if whole { // rows follow one another
-			e.compute(x+lo*n, rows*n, buf.Ptr())
-		}
-		for i := 0; i < rows && !whole; i++ {
+		for i, some := 0, 1; i < rows; i += some {
 			off, _ := r.folded.offsets(lo + i)
 			if e != nil {
-				e.compute(x+off, n, unsafe.Add(buf.Ptr(), i*size))
+				some = min(rows-i, r.follow(n, lo+i))
+				e.compute(x+off, some*n, unsafe.Add(buf.Ptr(), i*size))
 				continue
 			}
 			r.load(n, unsafe.Add(buf.Ptr(), i*size), 1, r.at(x+off), r.step)
 		}
-		r.loops.Grid(rows, n, size, acc, buf.Ptr(), r.scalars)
+		if r.loops.Grid != nil {
+			r.loops.Grid(rows, n, size, acc, buf.Ptr(), r.scalars)
+			continue
+		}
+		for i := range rows {
+			r.loops.Rows(n, acc, unsafe.Add(buf.Ptr(), i*size), r.scalars)
+		}
 	}
 }
 
-func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer, e *elements) {
+// follow returns how many rows of n elements, at least one, follow one another from row i on.
+func (r *reduction) follow(n, i int) int {
+	last := len(r.folded.shape) - 1
+	if r.folded.steps[last] != n {
+		return 1
+	}
+	return r.folded.shape[last] - i%r.folded.shape[last]
+}
+
+// foldEach folds rows that are used where they are, by loops without Grid.
+func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer) {
 	for ; lo < hi; lo++ {
 		off, _ := r.folded.offsets(lo)
-		from := buf.Ptr()
-		switch {
-		case e != nil:
-			e.compute(x+off, n, from)
-		case r.direct:
-			from = r.at(x + off)
-		default:
-			r.load(n, from, 1, r.at(x+off), r.step)
-		}
-		r.loops.Rows(n, acc, from, r.scalars)
+		r.loops.Rows(n, acc, r.at(x+off), r.scalars)
 	}
 }
 

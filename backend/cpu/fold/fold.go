@@ -166,6 +166,10 @@ func Lanes[T any]() int {
 	return lanesBytes / int(unsafe.Sizeof(z))
 }
 
+// LanesOf returns how many accumulators of a dtype Fold of this package's loops has, to which it
+// gives elements in turn.
+func LanesOf(acc ir.DType) int { return lanesBytes / acc.Size() }
+
 // A folder is the functions of one kind and type, from which its loops are made.
 type folder[T any] struct {
 	identity T
