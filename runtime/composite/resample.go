@@ -291,7 +291,9 @@ func (p axisPlan) line() line {
 	case tfHalfPixelForNN:
 		l.back = 0
 	case halfPixelSymmetric:
-		l.from = float64(p.n) / 2 * (1 - float64(p.size)/(p.factor()*float64(p.n)))
+		if p.scale != 0 { // else the middles are the same; exact, for ties of nearest
+			l.from = (float64(p.n) - float64(p.size)/p.scale) / 2
+		}
 	case crop:
 		if p.size == 1 {
 			fixed.from = 0.5 * (p.start + p.end) * last

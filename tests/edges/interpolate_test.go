@@ -2,6 +2,7 @@ package edges_test
 
 import (
 	"math"
+	"slices"
 	"testing"
 
 	. "github.com/sinter-go/sinter/generated/tensor"
@@ -57,6 +58,19 @@ func TestCol2imOfNothing(t *testing.T) {
 		g, err := Gradients([]Tensor{y.Sum()}, []Tensor{x})
 		if err != nil || y.NumElements() != 0 || g[0].NumElements() != 0 {
 			t.Errorf("of %v: %v, gradient %v, %v", shape, y.Shape(), g, err)
+		}
+	}
+}
+
+// TestSymmetricTies: places of coordinates around the middle that lie between two elements are
+// exact, so that all are nearest to the same one of the two.
+func TestSymmetricTies(t *testing.T) {
+	for scale, want := range map[float64][]float64{1: {0, 0, 1, 2, 3, 4, 4, 4}, 0: {0, 0, 1, 2, 2, 3, 4, 4}} {
+		x := Arange(0, 5, 1, OfType(Float64))
+		y := x.Resample(0, 8, ResizeModeNearestExact, CoordinatesHalfPixelSymmetric, ScaleFactor(scale))
+		got, err := Data[float64](y)
+		if err != nil || !slices.Equal(got, want) {
+			t.Errorf("scale %v: %v, %v, want %v", scale, got, err, want)
 		}
 	}
 }
