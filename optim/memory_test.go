@@ -5,11 +5,11 @@ import (
 	"runtime/debug"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
-	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // learner is a training loop on a device.
@@ -48,14 +48,16 @@ func (l *learner) step() error {
 func TestScopeHoldsBytes(t *testing.T) {
 	for name, make := range makers {
 		t.Run(name, func(t *testing.T) {
+			own := sim.New(sim.Config{Devices: 1}) // to which nothing of other tests goes back
+			device.Install(own)
+			defer device.Install(simulated)
+			defer debug.SetGCPercent(debug.SetGCPercent(-1))
 			l := newLearner(t, device.Sim(0), 16, make)
-			patience.Collect(t)                              // what earlier tests left
-			defer debug.SetGCPercent(debug.SetGCPercent(-1)) // nothing else goes back meanwhile
 			var held []string
 			for range 6 {
 				must(t, tensor.Scope(l.step))
 				must(t, l.opt.ZeroGrad())
-				c := simulated.Counters(0)
+				c := own.Counters(0)
 				held = append(held, fmt.Sprintf("%d bytes in %d blocks", c.LiveBytes, c.LiveAllocs))
 			}
 			// The first step makes what the optimizer keeps.
