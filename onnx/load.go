@@ -26,7 +26,7 @@ import (
 // read-only. Errors wrap ErrFormat, ErrUnsupported or what the file system says.
 //
 // Options: On, the device that the model runs on (the CPU); Plans, how many programs of
-// runs whose shapes repeat are kept (16), 0 for none; Operators, those of custom domains.
+// runs whose shapes repeat, or of a large first run, are kept (16), 0 for none; Operators, those of custom domains.
 func Load(name string, opts ...tensor.Option) (*Model, error) {
 	root, err := os.OpenRoot(filepath.Dir(name))
 	if err != nil {

@@ -205,15 +205,19 @@ func (r resizing) run(c *call) error {
 	}
 	for i, a := range at {
 		var lo, hi float64
+		scale, by := 0.0, float64(sizes[i])/float64(max(x.Size(a), 1))
+		if scales != nil {
+			scale, by = scales[i], scales[i]
+		}
 		if r.crop {
 			lo, hi = roi[i], roi[i+len(at)]
-		} else if sizes[i] == x.Size(a) && scales[i] == 1 {
+		} else if sizes[i] == x.Size(a) && by == 1 {
 			continue
 		}
-		if x.Size(a) == 0 || !(scales[i] > 0) {
-			return fmt.Errorf("axis %d of %d elements scaled by %g", a, x.Size(a), scales[i])
+		if x.Size(a) == 0 || !(by > 0) {
+			return fmt.Errorf("axis %d of %d elements scaled by %g", a, x.Size(a), by)
 		}
-		x = x.Resample(a, sizes[i], slices.Concat(r.opts, []tensor.Option{tensor.ScaleFactor(scales[i]), tensor.CropStart(lo), tensor.CropEnd(hi)})...)
+		x = x.Resample(a, sizes[i], slices.Concat(r.opts, []tensor.Option{tensor.ScaleFactor(scale), tensor.CropStart(lo), tensor.CropEnd(hi)})...)
 	}
 	if isIntDType(dt) && r.mode != tensor.ResizeModeNearest {
 		lowest, highest := limits(dt)
@@ -222,7 +226,8 @@ func (r resizing) run(c *call) error {
 	return c.put(0, x.ToType(dt))
 }
 
-// extents returns the size and the scale of each axis at, of which an operand has one.
+// extents returns the size and the scale of each axis at, of which an operand has one. Where the
+// scales are nil each is that of the sizes, which no float need be.
 func (r resizing) extents(c *call, at []int) (sizes []int, scales []float64, err error) {
 	x := c.t(0)
 	if scales, err = c.optionalFloats(r.scales); err != nil {
@@ -266,14 +271,14 @@ func isIntDType(dt tensor.DType) bool {
 	return dt.IsInt()
 }
 
-// aspect returns the scales that sizes mean, and changes sizes where the ratio is kept.
+// aspect returns the scales that sizes mean where the ratio is kept, which changes sizes; else nil.
 func aspect(x tensor.Tensor, at, sizes []int, policy string) []float64 {
+	if policy == "stretch" {
+		return nil
+	}
 	scales := make([]float64, len(at))
 	for i, a := range at {
 		scales[i] = float64(sizes[i]) / float64(max(x.Size(a), 1))
-	}
-	if policy == "stretch" {
-		return scales
 	}
 	s := slices.Min(scales)
 	if policy == "not_smaller" {

@@ -25,15 +25,15 @@ const (
 	// remembered is how many kinds of runs are known for each program that is kept.
 	remembered = 4
 	// atOnce is how many bytes the inputs of a model's first run have, at least, that becomes a
-	// program at once. To record one takes some milliseconds, and large images that no memory is
-	// planned for take as long to find new memory.
+	// program at once. To record one takes some milliseconds, unless there are loops in it, and
+	// large images that no memory is planned for take as long to find new memory.
 	atOnce = 4 << 20
 	// fewElements is how many integers an operand has at most whose values may decide what
 	// is computed.
 	fewElements = 16
 )
 
-// plans are the programs of a model's runs whose shapes repeat.
+// plans are the programs of a model's runs whose shapes repeat, and of a large first run.
 type plans struct {
 	most int
 
@@ -49,7 +49,7 @@ type plans struct {
 // A kind of run has inputs of some shapes, and some outputs.
 type kind struct {
 	used      int64
-	plan      *plan // nil until it repeats
+	plan      *plan // nil at first
 	recording bool  // a run is making the plan; others are by themselves meanwhile
 	failed    bool
 }
@@ -104,9 +104,14 @@ func bytesOf(inputs map[string]*value) (bytes int) {
 	return bytes
 }
 
+// straight reports whether no graph runs inside of a model's own: each step is recorded once.
+func (m *Model) straight() bool {
+	return !slices.ContainsFunc(m.program.steps, func(s step) bool { return len(s.node.subgraphs) > 0 })
+}
+
 // plan returns the program for a run, nil where it can have none or is the first of its kind,
-// unless it is the model's first run and large.
-func (m *Model) plan(inputs map[string]*value, want []string) *plan {
+// unless it is the model's first run and large, or where the context ends while it is recorded.
+func (m *Model) plan(ctx context.Context, inputs map[string]*value, want []string) *plan {
 	p := &m.plans
 	if p.most == 0 {
 		return nil
@@ -132,19 +137,17 @@ func (m *Model) plan(inputs map[string]*value, want []string) *plan {
 		}
 		k = &kind{used: p.uses}
 		p.list[string(key)] = k
-		if p.uses > 1 || m.device.Device != tensorCPU || bytesOf(inputs) < atOnce {
+		if p.uses > 1 || m.device.Device != tensorCPU || bytesOf(inputs) < atOnce || !m.straight() {
 			return nil
 		}
 	}
 	k.used = p.uses
 	if k.plan == nil && !k.failed && !k.recording {
-		k.recording = true
 		values := p.values
-		made, err := p.unlocked(func() (*plan, error) {
-			return m.record(inputs, want, values)
-		})
-		k.recording = false
-		p.enter(string(key), k, made, err, values)
+		made, err := p.recorded(k, func() (*plan, error) { return m.record(ctx, inputs, want, values) })
+		if err == nil || ctx.Err() == nil {
+			p.enter(string(key), k, made, err, values)
+		}
 	}
 	return k.plan
 }
@@ -159,11 +162,15 @@ func (m *Model) trim() {
 	m.files.forget()
 }
 
-// unlocked calls f while the caller, which holds p.mu, does not.
-func (p *plans) unlocked(f func() (*plan, error)) (*plan, error) {
+// recorded calls record for a kind of run while the caller, which holds p.mu, does not.
+func (p *plans) recorded(k *kind, record func() (*plan, error)) (*plan, error) {
+	k.recording = true
 	p.mu.Unlock()
-	defer p.mu.Lock()
-	return f()
+	defer func() {
+		p.mu.Lock()
+		k.recording = false
+	}()
+	return record()
 }
 
 // enter keeps what came of recording a program for runs of a kind, unless the kind was
@@ -221,9 +228,9 @@ func (p *plans) drop(k *kind) {
 	}
 }
 
-// record makes the program for runs like this one, if that is possible. Values says whether it
-// is for the values of few integers.
-func (m *Model) record(inputs map[string]*value, want []string, values bool) (*plan, error) {
+// record makes the program for runs like this one, if that is possible and the context does not
+// end before. Values says whether it is for the values of few integers.
+func (m *Model) record(ctx context.Context, inputs map[string]*value, want []string, values bool) (*plan, error) {
 	made := &plan{}
 	for _, o := range m.outputs {
 		if len(want) == 0 || slices.Contains(want, o.Name) {
@@ -253,19 +260,20 @@ func (m *Model) record(inputs map[string]*value, want []string, values bool) (*p
 		for i, t := range x {
 			all[made.inputs[i]] = &value{t: t, elem: elems[made.inputs[i]], borrowed: true}
 		}
-		list, elems, err := m.results(all, made.outputs)
+		list, elems, err := m.results(ctx, all, made.outputs)
 		if made.elems == nil {
 			made.elems = elems
 		}
 		return list, err
 	}, compile.Captures(), compile.Plans(1))
 	err := tensor.NoGrad(func() error { return tensor.Scope(func() error { return made.program.Prepare(args...) }) })
+	ctx = context.Background() // should it be recorded again
 	return made, err
 }
 
 // results are the outputs of a run that is recorded.
-func (m *Model) results(inputs map[string]*value, outputs []string) (list []tensor.Tensor, elems []format.Elem, err error) {
-	out, err := m.eager(context.Background(), inputs, outputs)
+func (m *Model) results(ctx context.Context, inputs map[string]*value, outputs []string) (list []tensor.Tensor, elems []format.Elem, err error) {
+	out, err := m.eager(ctx, inputs, outputs)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -328,6 +336,6 @@ func (m *Model) Explain() string {
 	return b.String()
 }
 
-// Plans bounds how many programs a model keeps for runs whose shapes repeat, 16 unless
-// given; 0 has every run by itself. It is an option of Load, LoadFS and LoadBytes.
+// Plans bounds how many programs a model keeps for runs whose shapes repeat and for a large
+// first run, 16 unless given; 0 has every run by itself. It is an option of Load, LoadFS and LoadBytes.
 func Plans(n int) tensor.Option { return option.Int("Plans", n) }

@@ -145,6 +145,27 @@ func TestPlanAtOnce(t *testing.T) {
 	}
 }
 
+// TestPlanAtOnceEnds: while a large first run becomes a program its context ends it as it ends
+// others, and a later run becomes one. One with a loop in it does not: each round is recorded.
+func TestPlanAtOnceEnds(t *testing.T) {
+	x := map[string]tensor.Tensor{"x": tensor.Ones([]int{atOnce / 8, 2})}
+	m, _ := both(t, model(nodes(nodeOf("Relu", "x", "h"), nodeOf("Add", "h x", "k"), nodeOf("Mul", "k x", "y"))))
+	if _, err := m.Run(&budget{context.Background(), 2}, x); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("a run that ends while it is recorded: %v", err)
+	}
+	for range 2 {
+		if _, err := m.Run(context.Background(), x); err != nil || m.plans.made != 1 {
+			t.Errorf("%d programs after the next run, %v; want 1", m.plans.made, err)
+		}
+	}
+	loop := nodeOf("Loop", "n c x", "y", body("body", "w", msg{}.bytes(11, msg{}.text(1, "i")...).bytes(11, msg{}.text(1, "k")...).bytes(11, msg{}.text(1, "v")...),
+		nodes(nodeOf("Add", "v v", "w")), msg{}.bytes(12, msg{}.text(1, "k")...)))
+	m, _ = both(t, model(condition(), initializer("n", 7, nil, msg{}.int(7, 3)), nodes(loop)))
+	if _, err := m.Run(context.Background(), x); err != nil || m.plans.made != 0 {
+		t.Errorf("%d programs after a first run with a loop, %v; want none", m.plans.made, err)
+	}
+}
+
 // TestPlanTrims: when a model's first program has its weights packed, memory that nothing uses goes
 // back to the system, and what the cache of the host held is such memory.
 func TestPlanTrims(t *testing.T) {

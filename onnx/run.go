@@ -19,9 +19,9 @@ import (
 // The outputs are new tensors, the caller's to release. Those named in want are computed,
 // or without any all of them. A cancelled context ends the run between two operators.
 //
-// Where a run has the shapes of one before, it becomes a program, which is run again when
-// they come back: the option Plans of Load says how many are kept. A program is not ended
-// by a context.
+// Where a run has the shapes of one before, or is a model's first and large, it becomes a
+// program, which is run again when they come back: the option Plans of Load says how many are
+// kept. A program is not ended by a context; that it is made is.
 //
 // Errors about the inputs wrap ErrInput, and nothing was computed then.
 func (m *Model) Run(ctx context.Context, inputs map[string]tensor.Tensor, want ...string) (map[string]tensor.Tensor, error) {
@@ -65,7 +65,7 @@ func (m *Model) run(ctx context.Context, inputs map[string]*value, want []string
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("onnx: %w", err)
 	}
-	if p := m.plan(inputs, want); p != nil {
+	if p := m.plan(ctx, inputs, want); p != nil {
 		return p.run(m, inputs)
 	}
 	if out, err = m.eager(ctx, inputs, want); err != nil {
