@@ -86,7 +86,7 @@ func TestBeside(t *testing.T) {
 				t.Errorf("no step runs beside another one:\n%s", f.Program())
 			}
 			runtime.GOMAXPROCS(2)
-			p, err := profile.Start(io.Discard) // which sees one call after the other
+			p, err := profile.Start(io.Discard) // while it observes, calls follow one another
 			must(t, err)
 			run()
 			must(t, p.Stop())

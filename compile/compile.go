@@ -72,9 +72,9 @@ type Compiled[T Results] struct {
 	err   error
 
 	tracing turn
-	memory  *known // of the recording before; whoever has the turn has it
 
 	mu      sync.Mutex
+	memory  *known                // of the recording before
 	plans   map[signature][]*plan // by signature, the latest used last
 	count   int
 	uses    int64
@@ -453,20 +453,30 @@ func (c *Compiled[T]) Close() {
 			c.drop(p)
 		}
 	}
-	c.last = nil
+	c.last, c.memory = nil, nil
+}
+
+// known returns what models have, which the recording before found where they are as they were.
+func (c *Compiled[T]) known() *known {
+	c.mu.Lock()
+	memory := c.memory
+	c.mu.Unlock()
+	if memory == nil || memory.open || memory.changed() != "" {
+		memory = &known{snapshot: take(c.o.state)}
+	}
+	return memory
 }
 
 // trace records the function.
 func (c *Compiled[T]) trace(key signature, args []*core.Tensor) (*plan, error) {
-	memory := c.memory
-	if memory == nil || memory.open || memory.changed() != "" {
-		memory = &known{snapshot: take(c.o.state)}
-	}
+	memory := c.known()
 	state, err := declared(c.o.state, memory)
 	if err != nil {
 		return nil, err
 	}
+	c.mu.Lock()
 	c.memory = memory
+	c.mu.Unlock()
 	o := core.RecordOptions{Name: c.name, State: state, Captures: c.o.captures, CallByCall: c.o.single, Unfused: c.o.unfused, Relaxed: c.o.relaxed,
 		Later: c.o.background, Recompute: c.o.again, Streams: c.o.streams, Turn: c.tracing.take}
 	f := func(args []*core.Tensor) ([]*core.Tensor, error) {

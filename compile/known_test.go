@@ -7,6 +7,9 @@ import (
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // A growing is a model of which parts come and go.
@@ -79,6 +82,24 @@ func TestStateAgain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestCloseForgets: a function that is closed holds no parameters of its models.
+func TestCloseForgets(t *testing.T) {
+	d := device.Sim(0)
+	model := &growing{Scale: nn.Parameter{Tensor: tensor.Ones([]int{1 << 18}, tensor.On(d))}}
+	f := compile.Func(func(x ...tensor.Tensor) (tensor.Tensor, error) { return model.Forward(x[0]), nil }, compile.State(model))
+	y, err := f.Call(tensor.Ones([]int{1 << 18}, tensor.On(d)))
+	must(t, err)
+	y.Release()
+	f.Close()
+	patience.Collect(t)
+	before := memory.Allocated(d)
+	model.Scale.Tensor = tensor.Ones([]int{1}, tensor.On(d))
+	if held := patience.Settle(t, func() int64 { return memory.Allocated(d) }, before-1<<19); held > before-1<<19 {
+		t.Errorf("%d bytes are held, %d before the parameter of 1 MiB had another tensor", held, before)
+	}
+	runtime.KeepAlive(f)
 }
 
 // TestRecordAllocations: recording a step whose like was recorded before makes few objects. A

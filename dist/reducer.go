@@ -166,7 +166,7 @@ func (r *reducer) Finish(err error) error {
 		if !has {
 			continue
 		}
-		if r.apart(i) || old.SharesStorage(r.places[i].view) {
+		if r.apart(i) || old.Err() != nil || old.SharesStorage(r.places[i].view) {
 			err = errors.Join(err, p.ZeroGrad())
 		}
 		old.Release()

@@ -377,9 +377,9 @@ func (d *Driver) LaunchAll(dev int, s device.StreamID, calls []*ir.Call) error {
 			errs[i] = d.Launch(dev, s, calls[i])
 		}
 	})
-	for _, err := range errs {
+	for i, err := range errs {
 		if err != nil {
-			return err
+			return fmt.Errorf("%s: %w", calls[i].Op.Name, err)
 		}
 	}
 	return nil

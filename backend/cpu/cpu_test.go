@@ -144,4 +144,11 @@ func TestLaunch(t *testing.T) {
 	if err := d.Launch(0, 99, c); !errors.Is(err, device.ErrInvalid) {
 		t.Errorf("a stream that is not there: %v", err)
 	}
+	first := &ir.Call{Kernel: (&ir.Op{Name: "first", Kind: ir.Elementwise, In: op.In, Out: op.Out, Code: op.Code}).Kernel(0, ir.Float32), Space: c.Space, Out: c.Out, In: c.In}
+	if err := d.LaunchAll(0, 0, []*ir.Call{first, c}); err == nil || !strings.HasPrefix(err.Error(), "double: ") || !strings.Contains(err.Error(), "panicked: loop") {
+		t.Errorf("a loop that panics beside another one: %v", err)
+	}
+	if got := cputest.Reals(x); got[0] != 4 || got[2] != 12 {
+		t.Errorf("the other one: %v", got)
+	}
 }

@@ -107,7 +107,7 @@ func (r *recorder) reordered(rec *Recorded, order []int) {
 // meanwhile.
 func (r *recorder) narrow(i int) bool {
 	s := &r.program[i]
-	if s.Action != program.Launch || s.dev.Accelerator() || refused(s) != "" {
+	if s.Action != program.Launch || s.dev.Accelerator() || refused(s) != "" || len(s.others) > 0 || s.numbers != nil || draws(&s.Call) {
 		return false
 	}
 	d, able := s.drv.(device.Concurrent)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
 )
 
 // A narrowGrad is a gradient that is there in a dtype of fewer bits, as averages over several
@@ -15,6 +17,10 @@ type narrowGrad struct {
 	dtype ir.DType // that it is converted to
 	wide  bool     // the state's gradient is what from was converted to
 	notes bool     // somebody notes when the elements are others
+	// made is the capture that computes the elements, nil where they are there.
+	made *graph.Capture
+	// passed says that a replay computed another gradient since, which is not kept.
+	passed bool
 }
 
 // SetNarrowGrad replaces the gradient accumulated for t by what from, of another dtype, is in
@@ -33,7 +39,7 @@ func (t *Tensor) SetNarrowGrad(from, into *Tensor) error {
 	if err := t.fits(from, from.DType()); err != nil {
 		return err
 	}
-	n := &narrowGrad{dtype: t.dtype}
+	n := &narrowGrad{dtype: t.dtype, made: graph.Current(t.dev)}
 	if into != nil {
 		if err := t.fits(into, t.dtype); err != nil {
 			return err
@@ -67,7 +73,7 @@ func (t *Tensor) GradAsItIs() *Tensor {
 		return t.Grad()
 	}
 	t.grad.mu.Lock()
-	if n := t.grad.narrow; n != nil && !n.wide {
+	if n := t.grad.narrow; n != nil && !n.wide && !n.passed {
 		defer t.grad.mu.Unlock()
 		return n.from.again(n.from.layout)
 	}
@@ -77,7 +83,8 @@ func (t *Tensor) GradAsItIs() *Tensor {
 
 // GradRenewed returns what notes that the elements of a gradient that SetNarrowGrad gave are
 // others, as those that a replay computes anew: what they were converted to before is then no
-// gradient any more. It does nothing once t has another gradient.
+// gradient any more, nor is another one that SetNarrowGrad gave since. It does nothing where t has
+// no gradient of these.
 func (t *Tensor) GradRenewed() func() {
 	if t == nil || t.grad == nil {
 		return func() {}
@@ -94,7 +101,9 @@ func (t *Tensor) GradRenewed() func() {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		if s.narrow == n {
-			n.wide = false
+			n.wide, n.passed = false, false
+		} else if s.narrow != nil {
+			s.narrow.passed = true
 		}
 	}
 }
@@ -110,10 +119,28 @@ func (t *Tensor) GradRenews() bool {
 	return t.grad.narrow != nil && t.grad.narrow.notes
 }
 
+// refused returns why there is no gradient to convert.
+func (n *narrowGrad) refused() error {
+	if n.passed {
+		return at(fmt.Errorf("grad: %w: the last step was a replay of a graph, and another pass was captured or run since the one that the graph has; "+
+			"ask for the gradient before another pass, or forget it (ZeroGrad)", ErrNoGrad))
+	}
+	if now := graph.Current(n.from.dev); now != nil && now != n.made && !n.wide {
+		return at(fmt.Errorf("grad: %w: the gradient is there in %s from before the capture; ask for it before, or forget it (ZeroGrad)", device.ErrCapturing, n.from.dtype))
+	}
+	return nil
+}
+
 // held returns the gradient, converted where that is to be done. The caller holds s.mu.
 func (s *gradState) held() *Tensor {
 	n := s.narrow
-	if n == nil || n.wide {
+	if n == nil {
+		return s.grad
+	}
+	if err := n.refused(); err != nil {
+		return Failed(err)
+	}
+	if n.wide {
 		return s.grad
 	}
 	wide := s.grad // of before it was renewed

@@ -385,10 +385,12 @@ func (f *frame) call(s *step, i int) *ir.Call {
 // observes what devices do it is one after the other.
 func (rec *Recorded) together(f *frame, i int) (last int, err error) {
 	s := &rec.steps[i]
+	same := true // devices
 	for last = i; last+1 < len(rec.steps) && rec.steps[last+1].Beside; last++ {
+		same = same && rec.steps[last+1].dev == s.dev
 	}
 	d, able := s.drv.(device.Concurrent)
-	if !able || observe.Now() != nil || LaunchBlocking() {
+	if !able || !same || observe.Now() != nil || LaunchBlocking() {
 		for ; i <= last && err == nil; i++ {
 			err = rec.do(f, i)
 		}
@@ -398,10 +400,7 @@ func (rec *Recorded) together(f *frame, i int) (last int, err error) {
 	for k := i; k <= last; k++ {
 		calls = append(calls, f.call(&rec.steps[k], k))
 	}
-	if err = d.LaunchAll(s.dev.Index, current(s.dev), calls); err != nil {
-		err = fmt.Errorf("%s: %w", s.Call.Op.Name, err)
-	}
-	return last, err
+	return last, d.LaunchAll(s.dev.Index, current(s.dev), calls)
 }
 
 // view sets the memory of a view.

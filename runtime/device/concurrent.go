@@ -10,6 +10,6 @@ type Concurrent interface {
 	Narrow(dev int, c *ir.Call) bool
 	// LaunchAll is Launch of calls of which none depends on another one; they may run side by
 	// side. What they compute is what they compute one after the other. The error is that of the
-	// first call that failed.
+	// first call that failed, with the operator's name.
 	LaunchAll(dev int, s StreamID, calls []*ir.Call) error
 }

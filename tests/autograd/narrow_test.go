@@ -10,6 +10,8 @@ import (
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
 )
 
 // narrowed returns a leaf in float32 whose gradient is there in bfloat16, and that.
@@ -79,6 +81,50 @@ func TestNarrowGradients(t *testing.T) {
 	if _, has := p.Grad(); has || p.Handle().GradAsItIs() != nil {
 		t.Error("a gradient that was forgotten is there")
 	}
+}
+
+// TestNarrowGradientsCaptured: what was given before a capture is not converted in it, where nothing
+// would run, and a replay of one pass leaves nobody the gradient of another.
+func TestNarrowGradientsCaptured(t *testing.T) {
+	d := device.Sim(0)
+	leaf := func() tensor.Tensor { return tensor.Zeros([]int{2}, tensor.On(d), tensor.RequireGrad()) }
+	give := func(p tensor.Tensor, values ...float32) tensor.Tensor {
+		from := tensor.From(values).To(d).ToType(tensor.BFloat16)
+		must(t, p.Handle().SetNarrowGrad(from.Handle(), nil))
+		return from
+	}
+	p := leaf()
+	give(p, 1, 2)
+	g := graph.New(d)
+	defer g.Reset()
+	read := func() error {
+		g, _ := p.Grad()
+		return g.Err()
+	}
+	if err := g.Capture(read); !errors.Is(err, device.ErrCapturing) || !strings.Contains(err.Error(), "bfloat16 from before the capture") {
+		t.Errorf("asked for in a capture: %v", err)
+	}
+	gradientIs(t, "after the capture", p, 1, 2)
+	must(t, g.Capture(read))
+
+	p = leaf()
+	a := give(p, 1, 2)
+	first := p.Handle().GradRenewed()
+	give(p, 3, 4)
+	second := p.Handle().GradRenewed()
+	must(t, a.AddScalarInPlace(10))
+	first()
+	if g, _ := p.Grad(); !errors.Is(g.Err(), core.ErrNoGrad) {
+		t.Errorf("after a replay of the first pass: %v", g.Err())
+	}
+	second()
+	gradientIs(t, "after a replay of the second pass", p, 3, 4)
+	give(p, 5, 6)
+	gradientIs(t, "after another pass", p, 5, 6)
+	first()
+	must(t, p.ZeroGrad())
+	must(t, p.MulScalar(3).Sum().Backward())
+	gradientIs(t, "forgotten", p, 3, 3)
 }
 
 // TestNarrowGradientsCompiled: a compiled function reads what was given between its runs.
