@@ -29,7 +29,9 @@ func BucketBytes(n int) Option { return option.Int("BucketBytes", n) }
 // ranks with a slow way between them: rounding takes time of the device's. Averages of float32
 // stay as they travelled, and optimizers of package optim read them so; who asks for a gradient
 // (Grad, clipping) has it converted to float32 then. After replays of a captured Minimize ask for
-// it again. It is an option of NewDistributedDataParallel.
+// it again; where another pass was captured or run since, there is an error instead. What a capture
+// reads of a pass before it must have been asked for before. It is an option of
+// NewDistributedDataParallel.
 func Compress(d tensor.DType) Option { return option.Int("Compress", int(d)) }
 
 // FindUnused allows passes that do not reach every parameter. Gradients of parameters

@@ -10,7 +10,8 @@ import (
 )
 
 // longest bounds the wait for what a collection started: on a busy machine its cleanups take
-// their time, and without them there is no memory. A program's own finalizer may never end.
+// their time, and without them there is no memory. A program's own finalizer may never end, and
+// each collection waits as long for it.
 const longest = 2 * time.Second
 
 // shortest and rarest bound the pause between two looks at what has run.

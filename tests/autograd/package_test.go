@@ -38,7 +38,7 @@ func withSimulated(t testing.TB, c sim.Config) *sim.Driver {
 // more.
 func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
 
-// settle returns what is held on d once no more than want is, or nothing goes back any more.
+// settle returns what is held on d once no more than want is, or the test's time is over.
 func settle(t testing.TB, d device.Device, want int64) int64 {
 	t.Helper()
 	return patience.Settle(t, func() int64 { return allocated(d) }, want)
