@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/examples/machine"
+	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // TestRight holds the repaired program to its sum.
@@ -26,7 +27,7 @@ func TestRight(t *testing.T) {
 // TestRun compares the whole output. That the wrong program is wrong is what the race
 // detector would report.
 func TestRun(t *testing.T) {
-	if raceDetector {
+	if allocations.RaceDetector {
 		t.Skip("the program has a race on purpose")
 	}
 	var out strings.Builder

@@ -11,7 +11,7 @@ import "testing"
 func AtMost(t testing.TB, most float64, call func()) {
 	t.Helper()
 	call()
-	if raceDetector {
+	if RaceDetector {
 		return
 	}
 	var got float64

@@ -26,7 +26,7 @@ func TestAtMost(t *testing.T) {
 				sink = append(sink, new(int))
 			}
 		})
-		if want := c.failed && !raceDetector; r.failed != want {
+		if want := c.failed && !RaceDetector; r.failed != want {
 			t.Errorf("%d allocations, %v allowed: failed %t, want %t", c.made, c.most, r.failed, want)
 		}
 	}

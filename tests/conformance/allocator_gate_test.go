@@ -16,9 +16,6 @@ import (
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
-// raced says that the race detector is on, which makes tests many times slower.
-var raced bool
-
 // A gated driver is that of the devices under test, whose streams can be held from
 // going on. A call that waits lets go first what it waits for, so that nothing
 // waits for ever, and what is held afterwards tells which calls waited.

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/conformance/model"
 )
 
@@ -50,7 +51,7 @@ const mib = 1 << 20
 // nor reuses one before its events.
 func TestAllocatorModel(t *testing.T) {
 	steps := randomSteps
-	if testing.Short() || raced {
+	if testing.Short() || allocations.RaceDetector {
 		steps /= 25
 	}
 	for i, v := range modelVariants {
@@ -370,7 +371,7 @@ func (r *modelRun) layout(got []memory.Segment) {
 // enough checks that the run came to everything that it is about.
 func (r *modelRun) enough() {
 	s := r.m.Sums
-	if r.t.Failed() || testing.Short() || raced {
+	if r.t.Failed() || testing.Short() || allocations.RaceDetector {
 		return
 	}
 	if s.DeviceFrees == 0 || s.Syncs == 0 || r.v.limit > 0 && (s.OutOfMemory == 0 || s.Retries <= s.OutOfMemory) ||
