@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -111,11 +112,8 @@ func TestRecordAllocations(t *testing.T) {
 	f, state, x := training(t, models[0].make, []int{16, 784})
 	step := compile.Step(f, compile.State(state...))
 	defer step.Close()
-	n := testing.AllocsPerRun(20, func() {
+	allocations.AtMost(t, 700, func() {
 		step.Close()
 		must(t, step.Prepare(x))
 	})
-	if n > 700 {
-		t.Errorf("%v objects, want at most 700", n)
-	}
 }
