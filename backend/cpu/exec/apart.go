@@ -8,8 +8,8 @@ import (
 )
 
 // apart is the state of a reduction whose results have few elements each, which do not lie
-// side by side, or two that do: over the axes of 2 of 32 x 2 x 32 x 2, say. They are brought together for
-// many results at once, by a pass over neighbouring results for each element.
+// side by side, or two that do: over the axes of 2 of 32 x 2 x 32 x 2, say. They are brought
+// together for many results at once, by a pass over neighbouring results for each element.
 type apart struct {
 	places []int // of a result's elements, from the first; or none
 	across bool  // element k of many results is a row

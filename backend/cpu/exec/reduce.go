@@ -73,10 +73,10 @@ func reduce(c *ir.Call, from *source) error {
 		if from == nil && c.Compute == ir.Float32 && c.In[0].DType.Size() == 2 && r.unconverted() {
 			r.half = fold.HalvesOf(loops, c.In[0].DType)
 		}
-		r.place()
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
 			r.runRows(a)
 		} else {
+			r.place()
 			r.runs = runs{}
 			if from != nil || r.x.DType == r.compute {
 				r.runs = runsOf(loops, r.compute, &r.kept, &r.folded, r.count)
