@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu"
@@ -100,7 +101,7 @@ func TestNarrow(t *testing.T) {
 	for i := range opcases.Cases {
 		op := opcases.Cases[i].Op
 		weight := slices.IndexFunc(op.In, func(o ir.Operand) bool { return o.Name == "weight" })
-		layer := weight > 0 && slices.ContainsFunc(op.Attrs, func(a ir.Attr) bool { return a.Name == "reverse" })
+		layer := strings.Contains(op.Name, "_sequence")
 		if op.Kind != ir.Opaque {
 			continue
 		}
@@ -123,7 +124,7 @@ func TestNarrow(t *testing.T) {
 			count++
 		}
 	}
-	if count != 7 {
-		t.Errorf("there are %d recurrent operators; want 7", count)
+	if count == 0 {
+		t.Error("there are no recurrent operators")
 	}
 }
