@@ -17,7 +17,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/stream"
 )
 
-// optimizers are all there are, by name.
+// optimizers are those of package optim, in forms that read gradients in ways of their own.
 var optimizers = map[string]func(p []*nn.Parameter) (optim.Optimizer, error){
 	"SGD": func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewSGD(p, 0.1, optim.WeightDecay(0.01)) },
 	"momentum": func(p []*nn.Parameter) (optim.Optimizer, error) {
