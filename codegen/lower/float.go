@@ -56,7 +56,7 @@ func (l *lowerer) float(fn string, args []lane.V) lane.V {
 	case "mul":
 		return l.Mul(a, b)
 	case "div":
-		return l.Div(a, b)
+		return l.ratio(a, b)
 	case "neg":
 		return l.Neg(a)
 	case "abs":
@@ -66,7 +66,7 @@ func (l *lowerer) float(fn string, args []lane.V) lane.V {
 	case "fma":
 		return l.FMA(a, args[1], b)
 	case "truncdiv":
-		return l.Round(l.Div(a, b), lane.Trunc)
+		return l.Round(l.ratio(a, b), lane.Trunc)
 	case "copysign":
 		return l.CopySign(a, b)
 	case "isnan", "isinf", "isfinite", "signbit":
@@ -105,6 +105,21 @@ func (l *lowerer) classify(fn string, a lane.V) lane.V {
 		return l.Cmp(lane.LT, l.Abs(a), l.ConstF(t, math.Inf(1)))
 	}
 	return l.Cmp(lane.LT, l.Bits(a, t.Int()), l.ConstI(t.Int(), 0))
+}
+
+// ratio is a / b. By a power of two whose reciprocal is a normal number it is the product with
+// that: both are the same number, rounded once.
+func (l *lowerer) ratio(a, b lane.V) lane.V {
+	if c, ok := l.constantOf(b); ok {
+		most := 1022
+		if l.Type(b) == lane.F32 {
+			most = 126
+		}
+		if m, e := math.Frexp(c); math.Abs(m) == 0.5 && max(e-1, 1-e) <= most {
+			return l.Mul(a, l.ConstF(l.Type(b), 1/c))
+		}
+	}
+	return l.Div(a, b)
 }
 
 // constantOf returns the value of a constant float.

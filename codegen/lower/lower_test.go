@@ -58,6 +58,14 @@ var floatCases = []struct {
 }{
 	{"x*y + x", func(x, y float32) float32 { return float32(x*y) + x }},
 	{"-x/y", func(x, y float32) float32 { return -x / y }},
+	{"x/65536", func(x, _ float32) float32 { return x / 65536 }},
+	{"x/-0.25", func(x, _ float32) float32 { return x / -0.25 }},
+	{"x/3", func(x, _ float32) float32 { return x / 3 }},
+	{"x/8.507059173023462e+37", func(x, _ float32) float32 { return x / 0x1p126 }},
+	{"x/1.7014118346046923e+38", func(x, _ float32) float32 { return x / 0x1p127 }},
+	{"x/1.1754943508222875e-38", func(x, _ float32) float32 { return x / 0x1p-126 }},
+	{"x/1.401298464324817e-45", func(x, _ float32) float32 { return x / 0x1p-149 }},
+	{"truncdiv(x, 4)", func(x, _ float32) float32 { return num.TruncDiv[float32](x, 4) }},
 	{"min(x, y)", num.Min[float32]},
 	{"max(x, y)", num.Max[float32]},
 	{"min(x, 0)", func(x, _ float32) float32 { return num.Min(x, 0) }},
@@ -277,6 +285,19 @@ func TestNeutral(t *testing.T) {
 		a, b := Key(Neutral(program(t, test.src, test.a))), Key(Neutral(program(t, test.src, test.b)))
 		if (a == b) != test.same {
 			t.Errorf("%s of %s and %s: one program %t, want %t", test.src, test.a, test.b, a == b, test.same)
+		}
+	}
+}
+
+// TestQuotients: a division by a power of two is none, where its reciprocal is a normal number.
+func TestQuotients(t *testing.T) {
+	for src, want := range map[string]bool{"x/2": false, "x/-0.25": false, "truncdiv(x, 8)": false, "x/3": true, "x/y": true, "2/x": true, "x/1.401298464324817e-45": true} {
+		p, divides := program(t, src, ir.Float32), false
+		for i := range p.Len() {
+			divides = divides || p.Node(lane.V(i)).Op == lane.OpDiv
+		}
+		if divides != want {
+			t.Errorf("%s divides: %t, want %t", src, divides, want)
 		}
 	}
 }

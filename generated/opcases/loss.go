@@ -274,6 +274,8 @@ var crossEntropyProbsCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{4, 5}, {4, 5}}, Attrs: []ir.Value{ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}},
+		{Shapes: [][]int{{4, 5}, {4, 5}}, Attrs: []ir.Value{ir.FloatValue(0.1), ir.IntValue(ops.ReductionMean)}},
+		{Shapes: [][]int{{4, 5}, {4, 5}, {5}}, Attrs: []ir.Value{ir.FloatValue(0), ir.IntValue(ops.ReductionMean)}},
 	},
 	Grad: []bool{true, true, true},
 	Bench: []optest.Bench{

@@ -259,8 +259,11 @@ func CrossEntropyProbs(x, target, weight *core.Tensor, labelSmoothing float64, r
 func crossEntropyProbsCompose(x, target, weight *core.Tensor, labelSmoothing float64, reduction Reduction) *core.Tensor {
 	axis := min(len(x.Shape())-1, 1)
 	classes := shapes.Size(x.Shape(), axis)
-	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
 	logs := LogSoftmax(x, axis, ir.Invalid)
+	if labelSmoothing == 0 && weight == nil {
+		return ReduceLoss(Neg(Sum(Mul(logs, target), []int{axis}, false, ir.Invalid)), reduction)
+	}
+	mixed := Add(Mul(target, number(1-labelSmoothing)), number(labelSmoothing/float64(max(classes, 1))))
 	if weight == nil {
 		return ReduceLoss(Neg(Sum(Mul(logs, mixed), []int{axis}, false, ir.Invalid)), reduction)
 	}

@@ -73,6 +73,10 @@ func (w *weighted) run(c *ir.Call, t *table[rowsFunc]) error {
 
 func sumRows[T float](w *weighted, x ir.View, index []int64, weight, out ir.View) {
 	src, weights, dst := tile.Elements[T](x), tile.Elements[T](weight), tile.Elements[T](out)
+	if w.shared && w.index <= longestIndex {
+		sumsOf(w, index, weights).run(dst, src)
+		return
+	}
 	funcs := lines.Of[T](simd.Active())
 	pool.For(w.batch*w.points, max(1, rowWork/max(1, w.width*w.taps)), func(lo, hi int) {
 		mix := lines.Points[T]{N: w.width, Step: w.width}
@@ -146,6 +150,10 @@ const spreadBlock = 64
 // columns of its own.
 func spreadRows[T float](w *weighted, g ir.View, index []int64, weight, out ir.View) {
 	src, weights, dst := tile.Elements[T](g), tile.Elements[T](weight), tile.Elements[T](out)
+	if w.shared && w.index <= longestIndex {
+		gradientOf(w, index, weights).run(dst, src)
+		return
+	}
 	clear(dst)
 	if len(src) == 0 {
 		return
