@@ -78,16 +78,19 @@ const maxRegions = 64
 // that may take part, and these into pieces of whole grains. Whoever takes part
 // claims pieces, first of a region of its own and then of the others.
 //
-// Tasks are used again and again. What a worker that looks out reads, and what it
-// reads once it has joined, are in one cache line, so that it gets them together.
+// Tasks are used again and again. What all write as they come and go has a cache line
+// of its own, so that it takes what they read from nobody.
 type task struct {
-	next [maxRegions]counter // the first grain of each region that nobody has claimed
+	next [maxRegions]counter
 
 	// state is closedBit, waitingBit, the number of workers that may still join
-	// from bit seatShift on, and below that of those that joined and have not left.
-	// The fields that a call sets are written while it is closed and nobody has
-	// joined.
-	state   atomic.Int64
+	// from bit seatShift on, and below closedBit that of those that joined and have not
+	// left. Who finds no seat has taken one for a moment, and counts as one that joined.
+	// The fields that a call sets are written while it is closed and nobody has joined.
+	state atomic.Int64
+	seats int64 // that the state of a closed task has left over
+	_     [6]int64
+
 	run     Runner
 	n       int
 	grain   int
@@ -103,17 +106,19 @@ type task struct {
 }
 
 const (
-	seatShift  = 16
-	helperMask = 1<<seatShift - 1
-	closedBit  = 1 << 40 // nobody may join
-	waitingBit = 1 << 41 // the caller sleeps
+	closedBit  = 1 << 16 // nobody may join
+	waitingBit = 1 << 17 // the caller sleeps
+	seatShift  = 18
+	helperMask = closedBit - 1
+	joining    = 1 - 1<<seatShift // what joining adds
 )
 
 // A counter has a cache line of its own. It is written plainly while the task is
 // closed: a store that is atomic waits for the line.
 type counter struct {
-	value int64
-	_     [7]int64
+	value int64 // the first grain of the region that nobody has claimed, or one after its end
+	end   int64 // of the region
+	_     [6]int64
 }
 
 // A failure is what a piece panicked with.
@@ -129,7 +134,7 @@ func (t *task) prepare(n, grain, procs int, r Runner) {
 	t.regions = int32(min(procs, t.grains))
 	t.piece = max(1, t.grains/(int(t.regions)*piecesPerRegion))
 	for i := range t.regions {
-		t.next[i].value = int64(t.start(int(i)))
+		t.next[i].value, t.next[i].end = int64(t.start(int(i))), int64(t.start(int(i)+1))
 	}
 }
 
@@ -137,29 +142,36 @@ func (t *task) prepare(n, grain, procs int, r Runner) {
 func (t *task) start(region int) int { return region * t.grains / int(t.regions) }
 
 // open lets workers join.
-func (t *task) open() { t.state.Store(int64(t.regions-1) << seatShift) }
+func (t *task) open() {
+	t.state.Add((int64(t.regions-1)-t.seats)<<seatShift - closedBit)
+}
 
-// join takes a seat and reports whether there was one. A task that it was refused
-// may be another call's by now.
+// join takes a seat and reports whether there was one. It adds rather than compares and swaps,
+// which fails where many join at once. A task that it was refused may be another call's by now.
 func (t *task) join() bool {
-	for {
-		s := t.state.Load()
-		if !t.joinable(s) {
-			return false
-		}
-		if t.state.CompareAndSwap(s, s+1-1<<seatShift) {
-			return true
-		}
+	if !t.joinable(t.state.Load()) {
+		return false
 	}
+	if s := t.state.Add(joining); s&closedBit == 0 && s >= 0 {
+		return true
+	}
+	t.without(joining)
+	return false
 }
 
 // joinable reports whether somebody may join a task of the given state.
-func (*task) joinable(state int64) bool { return state&closedBit == 0 && state>>seatShift != 0 }
+func (*task) joinable(state int64) bool { return state&closedBit == 0 && state>>seatShift > 0 }
 
 // leave ends what join began. The task may be another call's afterwards.
-func (t *task) leave() {
-	if s := t.state.Add(-1); s&waitingBit != 0 && s&helperMask == 0 {
-		t.done <- struct{}{}
+func (t *task) leave() { t.without(1) }
+
+// without takes back what somebody added to the state, and wakes the caller where nobody is left.
+func (t *task) without(n int64) {
+	if s := t.state.Add(-n); s&waitingBit != 0 && s&helperMask == 0 {
+		select {
+		case t.done <- struct{}{}:
+		default: // somebody has told
+		}
 	}
 }
 
@@ -200,7 +212,7 @@ func (t *task) help(region int) {
 // all claims and runs pieces until none is left, beginning with a region.
 func (t *task) all(region int) {
 	for range t.regions {
-		for t.claim(region) {
+		for t.left(region) && t.claim(region) {
 		}
 		if region++; region == int(t.regions) {
 			region = 0
@@ -208,10 +220,18 @@ func (t *task) all(region int) {
 	}
 }
 
+// left reports whether there may be a piece of a region that nobody has claimed. Reading what
+// others have written takes less time than writing it, and goes on for several regions at once.
+func (t *task) left(region int) bool {
+	c := &t.next[region]
+	return atomic.LoadInt64(&c.value) < c.end
+}
+
 // claim claims and runs a piece of a region, and reports whether there was one.
 func (t *task) claim(region int) bool {
-	end := t.start(region + 1)
-	at := int(atomic.AddInt64(&t.next[region].value, int64(t.piece))) - t.piece
+	c := &t.next[region]
+	end := int(c.end)
+	at := int(atomic.AddInt64(&c.value, int64(t.piece))) - t.piece
 	if at >= end {
 		return false
 	}
@@ -240,9 +260,7 @@ func (t *task) catch() {
 // is deferred, so that they are waited for if the caller's own piece ends by
 // runtime.Goexit, too.
 func (t *task) finish() {
-	if t.close() {
-		t.wait()
-	}
+	t.seats = t.close() >> seatShift
 	failed := t.failure.Load()
 	if failed != nil {
 		t.failure.Store(nil)
@@ -254,18 +272,17 @@ func (t *task) finish() {
 	}
 }
 
-// close lets nobody join any more and reports whether somebody is still at work.
-func (t *task) close() bool { return t.state.Or(closedBit)&helperMask != 0 }
-
-// wait returns when everybody has left a closed task.
-func (t *task) wait() {
-	for w := (watch{}); t.state.Load()&helperMask != 0; {
+// close lets nobody join any more and returns the state in which everybody has left.
+func (t *task) close() int64 {
+	s := t.state.Or(closedBit) | closedBit
+	for w := (watch{}); s&helperMask != 0; s = t.state.Load() {
 		if w.goesOn() {
 			continue
 		}
 		if t.state.Or(waitingBit)&helperMask != 0 {
-			<-t.done
+			<-t.done // or an earlier call's: who left then had been late
 		}
-		return
+		t.state.And(^int64(waitingBit))
 	}
+	return s
 }

@@ -262,6 +262,31 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+// BenchmarkSpread measures what it takes to spread work over all goroutines: a call of no work,
+// and of adding to numbers that caches hold.
+func BenchmarkSpread(b *testing.B) {
+	work := make(row, 1<<20)
+	for _, n := range []int{1 << 14, 1 << 17, 1 << 20} {
+		for _, pieces := range []int{1, 4, 16} {
+			grain := max(1, n/runtime.GOMAXPROCS(0)/pieces)
+			b.Run(fmt.Sprintf("nothing/%d/%d", n, pieces), func(b *testing.B) {
+				for b.Loop() {
+					Run(n, grain, idle{})
+				}
+			})
+			b.Run(fmt.Sprintf("add/%d/%d", n, pieces), func(b *testing.B) {
+				for b.Loop() {
+					Run(n, grain, &work)
+				}
+			})
+		}
+	}
+}
+
+type idle struct{}
+
+func (idle) Run(int, int) {}
+
 // BenchmarkRunAfterIdle measures a call of no work to speak of after the workers
 // went to sleep.
 func BenchmarkRunAfterIdle(b *testing.B) {
