@@ -63,6 +63,9 @@ func (w *workload) patterns() []fusedWork {
 		{"a column and a row", of(x, f32(m, 1), line), one(func(x ...T) T {
 			return x[0].Mul(x[1]).Add(x[2]).Tanh().Sub(x[1])
 		}), "torch.tanh(a * b + c) - b"},
+		{"a column and a row, rows of 8", of(f32(m*n/8, 8), f32(m*n/8, 1), f32(8)), one(func(x ...T) T {
+			return x[0].Mul(x[1]).Mul(x[2])
+		}), "a * b * c"},
 		{"two dropouts", of(x, x), one(func(x ...T) T {
 			return x[0].ReLU().Dropout(0.1).Add(x[1]).Dropout(0.2).MulScalar(0.5)
 		}), "F.dropout(F.dropout(F.relu(a), 0.1) + b, 0.2) * 0.5"},

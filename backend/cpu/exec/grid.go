@@ -23,7 +23,7 @@ const (
 	// packCols is the length of the longest rows that are joined, and packSize how
 	// many elements several of them have.
 	packCols = 512
-	packSize = 2048
+	packSize = 1024
 	// leastRows is the least extent of the axis that crossing views run along.
 	leastRows = 4
 )

@@ -128,8 +128,13 @@ func (e *elementwise) packedBlock(b *gridBlock) {
 			continue
 		}
 		w.kept, w.held = w.base, b.rows
-		if v.same && v.step == 0 {
-			move.Spread(simd.Active(), v.size)(w.buffer, w.base, v.down, b.rows, b.cols)
+		if v.step == 0 {
+			from, down := w.base, v.down
+			if !v.same {
+				v.load(b.rows, b.spare, 1, w.base, v.down)
+				from, down = b.spare, 1
+			}
+			move.Spread(simd.Active(), v.want)(w.buffer, from, down, b.rows, b.cols)
 			continue
 		}
 		if b.cols < b.rows { // few long columns rather than many short rows

@@ -70,22 +70,33 @@ var spreaders = [...][5]Spreader{
 // Spread returns a level's Spreader for elements of 1, 2, 4, 8 or 16 bytes.
 func Spread(level simd.Level, size int) Spreader { return spreaders[level.Vectors()][logarithm(size)] }
 
+// shortSpread is the bytes of the rows from which spreader's functions fill them: of shorter
+// ones each is written as so many bytes, and the next over what is too many.
+const shortSpread = 32
+
 func spreadersOf(level simd.Level) (list [5]Spreader) {
 	for i := range list {
-		size, f := 1<<i, spreader(level, 1<<i)
+		size, short := 1<<i, shortSpreader(level, 1<<i)
 		fill := Fill(level, size)
-		list[i] = func(dst, src unsafe.Pointer, step, rows, n int) {
-			if f != nil && n >= leastSpread && rows > 0 {
-				f(Bytes(dst), Bytes(src), step*size, rows, n)
-				return
-			}
+		each := func(dst, src unsafe.Pointer, step, rows, n int) {
 			for r := range rows {
 				fill(unsafe.Add(dst, r*n*size), unsafe.Add(src, r*step*size), n)
+			}
+		}
+		list[i] = func(dst, src unsafe.Pointer, step, rows, n int) {
+			bytes := n * size
+			switch f := spreader(level, size, bytes); {
+			case rows == 0 || n == 0:
+			case f != nil:
+				f(Bytes(dst), Bytes(src), step*size, rows, n)
+			case short != nil && bytes < shortSpread && rows*bytes >= shortSpread:
+				some := (rows*bytes-shortSpread)/bytes + 1
+				short(Bytes(dst), Bytes(src), step*size, some, bytes)
+				each(unsafe.Add(dst, some*bytes), unsafe.Add(src, some*step*size), step, rows-some, n)
+			default:
+				each(dst, src, step, rows, n)
 			}
 		}
 	}
 	return list
 }
-
-// leastSpread is the length of the rows from which vectors fill them.
-const leastSpread = 16

@@ -64,19 +64,31 @@ func filler(level simd.Level) func(dst *byte, bits uint64, n int) {
 }
 
 // spreader returns a level's function that repeats an element of a size along each of
-// several rows, or nil.
-func spreader(level simd.Level, size int) func(dst, src *byte, step, rows, n int) {
+// several rows of so many bytes, or nil.
+func spreader(level simd.Level, size, bytes int) func(dst, src *byte, step, rows, n int) {
+	wide := level >= simd.AVX512 && bytes >= 64
 	switch {
-	case level >= simd.AVX512 && size == 4:
+	case level < simd.AVX2 || bytes < shortSpread:
+		return nil
+	case wide && size == 4:
 		return spread4AVX512
-	case level >= simd.AVX512 && size == 8:
+	case wide && size == 8:
 		return spread8AVX512
-	case level >= simd.AVX2 && size == 4:
+	case size == 4:
 		return spread4AVX2
-	case level >= simd.AVX2 && size == 8:
+	case size == 8:
 		return spread8AVX2
 	}
 	return nil
+}
+
+// shortSpreader returns a level's function that does so for rows of less than shortSpread
+// bytes, all but the last of them, or nil.
+func shortSpreader(level simd.Level, size int) func(dst, src *byte, step, rows, bytes int) {
+	if level < simd.AVX2 {
+		return nil
+	}
+	return map[int]func(dst, src *byte, step, rows, bytes int){1: spreadShort1AVX2, 2: spreadShort2AVX2, 4: spreadShort4AVX2, 8: spreadShort8AVX2}[size]
 }
 
 // reverser returns a level's function for elements of a size, or nil.

@@ -23,7 +23,9 @@ func rowCopier(simd.Level) func(dst, src *byte, rows, n, to, from, aheadTo, ahea
 
 func filler(simd.Level) func(dst *byte, bits uint64, n int) { return nil }
 
-func spreader(simd.Level, int) func(dst, src *byte, step, rows, n int) { return nil }
+func spreader(level simd.Level, size, bytes int) func(dst, src *byte, step, rows, n int) { return nil }
+
+func shortSpreader(simd.Level, int) func(dst, src *byte, step, rows, bytes int) { return nil }
 
 func reverser(simd.Level, int) func(dst, src *byte, n int) { return nil }
 

@@ -135,7 +135,7 @@ func TestSpread(t *testing.T) {
 	for _, level := range simd.Usable() {
 		for _, size := range []int{1, 2, 4, 8, 16} {
 			for n := range 100 {
-				rows, step := rng.IntN(5), rng.IntN(4)
+				rows, step := rng.IntN(40), rng.IntN(4)
 				src := memory(rng, (1+rows*step)*size)
 				got := memory(rng, rows*n*size+2*Line)
 				want := bytes.Clone(got)

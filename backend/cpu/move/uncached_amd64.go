@@ -39,25 +39,45 @@ func fillAVX2(dst *byte, bits uint64, n int)
 //go:noescape
 func fillAVX512(dst *byte, bits uint64, n int)
 
-// spread4AVX2 writes rows of n elements, 16 or more, each of the element that is step bytes after the row before's.
+// spread4AVX2 writes rows of n elements, a vector of them or more, each of the element that is step bytes after the row before's.
 //
 //go:noescape
 func spread4AVX2(dst *byte, src *byte, step int, rows int, n int)
 
-// spread8AVX2 writes rows of n elements, 16 or more, each of the element that is step bytes after the row before's.
+// spread8AVX2 writes rows of n elements, a vector of them or more, each of the element that is step bytes after the row before's.
 //
 //go:noescape
 func spread8AVX2(dst *byte, src *byte, step int, rows int, n int)
 
-// spread4AVX512 writes rows of n elements, 16 or more, each of the element that is step bytes after the row before's.
+// spread4AVX512 writes rows of n elements, a vector of them or more, each of the element that is step bytes after the row before's.
 //
 //go:noescape
 func spread4AVX512(dst *byte, src *byte, step int, rows int, n int)
 
-// spread8AVX512 writes rows of n elements, 16 or more, each of the element that is step bytes after the row before's.
+// spread8AVX512 writes rows of n elements, a vector of them or more, each of the element that is step bytes after the row before's.
 //
 //go:noescape
 func spread8AVX512(dst *byte, src *byte, step int, rows int, n int)
+
+// spreadShort1AVX2 is spread for rows, 1 or more, of less than 32 bytes, of which each is written as 32: what is after a row is to be written later.
+//
+//go:noescape
+func spreadShort1AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+
+// spreadShort2AVX2 is spread for rows, 1 or more, of less than 32 bytes, of which each is written as 32: what is after a row is to be written later.
+//
+//go:noescape
+func spreadShort2AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+
+// spreadShort4AVX2 is spread for rows, 1 or more, of less than 32 bytes, of which each is written as 32: what is after a row is to be written later.
+//
+//go:noescape
+func spreadShort4AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+
+// spreadShort8AVX2 is spread for rows, 1 or more, of less than 32 bytes, of which each is written as 32: what is after a row is to be written later.
+//
+//go:noescape
+func spreadShort8AVX2(dst *byte, src *byte, step int, rows int, bytes int)
 
 // reverse1AVX2 copies n bytes, 32 or more, in reverse order of their elements.
 //

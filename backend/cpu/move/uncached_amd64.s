@@ -354,6 +354,82 @@ loop:
 	VZEROUPPER
 	RET
 
+// func spreadShort1AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+// Requires: AVX, AVX2
+TEXT ·spreadShort1AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ bytes+32(FP), SI
+
+row:
+	VPBROADCASTB (CX), Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         SI, AX
+	ADDQ         DX, CX
+	DECQ         BX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func spreadShort2AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+// Requires: AVX, AVX2
+TEXT ·spreadShort2AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ bytes+32(FP), SI
+
+row:
+	VPBROADCASTW (CX), Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         SI, AX
+	ADDQ         DX, CX
+	DECQ         BX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func spreadShort4AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+// Requires: AVX
+TEXT ·spreadShort4AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ bytes+32(FP), SI
+
+row:
+	VBROADCASTSS (CX), Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         SI, AX
+	ADDQ         DX, CX
+	DECQ         BX
+	JNE          row
+	VZEROUPPER
+	RET
+
+// func spreadShort8AVX2(dst *byte, src *byte, step int, rows int, bytes int)
+// Requires: AVX
+TEXT ·spreadShort8AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ src+8(FP), CX
+	MOVQ step+16(FP), DX
+	MOVQ rows+24(FP), BX
+	MOVQ bytes+32(FP), SI
+
+row:
+	VBROADCASTSD (CX), Y0
+	VMOVUPS      Y0, (AX)
+	ADDQ         SI, AX
+	ADDQ         DX, CX
+	DECQ         BX
+	JNE          row
+	VZEROUPPER
+	RET
+
 // func reverse1AVX2(dst *byte, src *byte, n int)
 // Requires: AVX, AVX2
 TEXT ·reverse1AVX2(SB), NOSPLIT, $0-24

@@ -30,9 +30,14 @@ func uncached(c *build.Context) {
 	for _, wide := range []bool{false, true} {
 		for _, size := range []int{4, 8} {
 			begin(c, fmt.Sprintf("spread%d", size), "func(dst, src *byte, step, rows, n int)",
-				"writes rows of n elements, 16 or more, each of the element that is step bytes after the row before's.", wide,
+				"writes rows of n elements, a vector of them or more, each of the element that is step bytes after the row before's.", wide,
 				func(f function) { spread(f, size) })
 		}
+	}
+	for _, size := range []int{1, 2, 4, 8} {
+		begin(c, fmt.Sprintf("spreadShort%d", size), "func(dst, src *byte, step, rows, bytes int)",
+			"is spread for rows, 1 or more, of less than 32 bytes, of which each is written as 32: what is after a row is to be written later.", false,
+			func(f function) { spreadShort(f, size) })
 	}
 	for _, size := range []int{1, 2, 4, 8} {
 		begin(c, fmt.Sprintf("reverse%d", size), "func(dst, src *byte, n int)",
@@ -174,6 +179,28 @@ func spread(f function, size int) {
 	f.c.VMOVUPS(v, at(end, 0))
 	f.c.LEAQ(at(end, width), dst)
 	f.c.ADDQ(n, end)
+	f.c.ADDQ(step, src)
+	f.c.DECQ(rows)
+	f.c.JNE(operand.LabelRef("row"))
+}
+
+// spreadShort writes a vector for each row, which the next overlaps.
+func spreadShort(f function, size int) {
+	dst, src, step := f.arg("dst"), f.arg("src"), f.arg("step")
+	rows, bytes, v := f.arg("rows"), f.arg("bytes"), f.c.YMM()
+	f.c.Label("row")
+	switch size {
+	case 1:
+		f.c.VPBROADCASTB(at(src, 0), v)
+	case 2:
+		f.c.VPBROADCASTW(at(src, 0), v)
+	case 4:
+		f.c.VBROADCASTSS(at(src, 0), v)
+	default:
+		f.c.VBROADCASTSD(at(src, 0), v)
+	}
+	f.c.VMOVUPS(v, at(dst, 0))
+	f.c.ADDQ(bytes, dst)
 	f.c.ADDQ(step, src)
 	f.c.DECQ(rows)
 	f.c.JNE(operand.LabelRef("row"))
