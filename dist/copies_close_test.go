@@ -79,7 +79,7 @@ func closedInWaits(t *testing.T, drv *sim.Driver) (now [2]sim.Counters) {
 }
 
 // TestCapturedCopiesCloseFirst closes a rank whose replays are over, while the other one made a replay
-// more that writes to both: the memory stays until that one is over.
+// more that writes to both: both are told, and the memory stays until that one is over.
 func TestCapturedCopiesCloseFirst(t *testing.T) {
 	simulating(t, sim.Config{Devices: 2, Async: true, Run: optest.OnCPU, Queues: 1})
 	copying(t, 512)
@@ -93,15 +93,12 @@ func TestCapturedCopiesCloseFirst(t *testing.T) {
 	}
 	must(t, recorded[1].Replay())
 	boxes := memory.Allocated(device.Sim(0))
-	must(t, groups[0].Close())
+	wantErrors(t, []error{groups[0].Close()}, dist.ErrClosed, "replay 2 of the group, of graph 1 with all-reduce(sum) of float32 [3000], which rank 1 made", "by rank 0")
 	if now := memory.Allocated(device.Sim(0)); now != boxes {
 		t.Errorf("%d bytes of rank 0 are allocated once it is closed, %d before: a replay of rank 1 writes to them", now, boxes)
 	}
-	why := errors.New("no more")
-	groups[1].Abort(why)
-	if err := groups[1].Close(); err != nil && !errors.Is(err, why) {
-		t.Error(err)
-	}
+	contains(t, groups[1].Err(), "rank 1: replay 2 of the group")
+	must(t, groups[1].Close()) // the replay ends without anybody's help
 	if now := memory.Allocated(device.Sim(0)); now >= boxes {
 		t.Errorf("%d bytes of rank 0 are allocated once both are closed, %d before", now, boxes)
 	}
@@ -127,9 +124,7 @@ func TestReplaysAfterClose(t *testing.T) {
 			}
 		}
 		want(1, "rank 1: group closed by this rank")
-		if captured {
-			want(0, "rank 0: group closed by rank 1")
-		}
+		want(0, "rank 0: replay 1 of the group, of graph 1 with all-reduce(sum) of float32 [3000]: group closed by rank 1")
 		must(t, groups[0].Close())
 		want(0, "rank 0: group closed by this rank")
 		for rank := range groups {

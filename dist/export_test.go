@@ -1,6 +1,10 @@
 package dist
 
-import "context"
+import (
+	"context"
+
+	"github.com/sinter-go/sinter/runtime/graph"
+)
 
 // Exchange hands value of rank 0 to all processes of an environment, as Init does with NCCL's
 // identifier.
@@ -43,4 +47,33 @@ func SetCopies(least int64, piece int) (undo func()) {
 	wasLeast, wasPiece := copiedBytes, pieceBytes
 	copiedBytes, pieceBytes = least, piece
 	return func() { copiedBytes, pieceBytes = wasLeast, wasPiece }
+}
+
+// HasLeft reports whether a rank of a group of one process has begun to close it.
+func HasLeft(g *Group) bool {
+	g.order.mu.Lock()
+	defer g.order.mu.Unlock()
+	return g.order.left[g.Rank()]
+}
+
+// Replays returns what replays of a graph with one call ask, by rank.
+func Replays(groups []*Group) (list []graph.Checker) {
+	for _, g := range groups {
+		list = append(list, &replayed{group: g, number: 1, calls: []string{"all-reduce"}})
+	}
+	return list
+}
+
+// Rounds returns how many replays of a group of one process are remembered.
+func Rounds(g *Group) int {
+	g.order.mu.Lock()
+	defer g.order.mu.Unlock()
+	return len(g.order.rounds) - g.order.head
+}
+
+// Elapse has the timeout of a replay that other ranks of the process do not come to be over.
+func Elapse(g *Group) {
+	for range looksPerTimeout + 2 {
+		g.order.late()
+	}
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/stream"
 	"github.com/sinter-go/sinter/tests/self"
 )
 
@@ -138,6 +139,33 @@ func TestProcessDiffers(t *testing.T) {
 		for rank := range 2 {
 			contains(t, errors.New(said), fmt.Sprintf("all-reduce(sum) of float32 [%d]", 4+rank))
 			contains(t, errors.New(said), fmt.Sprintf("rank %d", rank))
+		}
+		contains(t, errors.New(said), "the ranks make different calls")
+	}
+}
+
+func init() {
+	// The ranks replay two graphs, each in another order.
+	roles["replay others"] = func(g *dist.Group) error {
+		graphs, err := captureSums(g, 400, 500)
+		if err != nil {
+			return err
+		}
+		for err == nil { // what the GPU has ends as well
+			err = errors.Join(graphs[g.Rank()].Replay(), stream.Current(g.Device()).Synchronize(context.Background()), g.Err())
+		}
+		fmt.Println(err)
+		return nil
+	}
+}
+
+// TestProcessReplaysOthers: every rank is told which rank replays which call.
+func TestProcessReplaysOthers(t *testing.T) {
+	onGPUs(t, 2)
+	for _, said := range processes(t, 2, "replay others on cuda", role+"_TIMEOUT=1h") {
+		contains(t, errors.New(said), "call 2 of the group: rank ")
+		for rank := range 2 {
+			contains(t, errors.New(said), fmt.Sprintf("all-reduce(sum) of float32 [%d]", 400+100*rank))
 		}
 		contains(t, errors.New(said), "the ranks make different calls")
 	}

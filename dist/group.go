@@ -50,7 +50,8 @@ const (
 )
 
 // A Group is one rank's end of a process group: some ranks, each with a device, that
-// make collective calls. All ranks make the same calls in the same order.
+// make collective calls. All ranks make the same calls in the same order, and replay the same
+// graphs with such calls (package graph) in the same order among them.
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new
@@ -62,6 +63,9 @@ type Group struct {
 	give    func()        // gives the stream back
 	turns   turns         // beside it
 	queue   queue         // the host's calls
+	order   *order        // of replays; nil where one process does not have all ranks, or there is one alone
+	graphs  uint64        // that were captured of this rank; mu guards it
+	others  atomic.Uint64 // calls that all ranks make which were made at once, on an accelerator
 
 	dividing *unit // whose gradients are being averaged and divided
 
@@ -69,9 +73,14 @@ type Group struct {
 	closed atomic.Bool // written under mu
 }
 
-// newGroup returns the end of a group that comm makes the calls of. It owns comm.
-func newGroup(comm collective.Communicator, timeout time.Duration) (*Group, error) {
+// newGroup returns the end of a group that comm makes the calls of. It owns comm. The order is that of
+// the group's replays, or nil.
+func newGroup(comm collective.Communicator, timeout time.Duration, o *order) (*Group, error) {
 	g := &Group{comm: comm, timeout: timeout}
+	if o != nil && comm.Size() > 1 {
+		g.order = o
+		o.join(comm)
+	}
 	if d := comm.Device(); d.Accelerator() {
 		var err error
 		if g.stream, g.give, err = takeStream(d); err != nil {
@@ -119,21 +128,6 @@ func (g *Group) Err() error {
 	return nil
 }
 
-// replayable returns why what was captured of the group is not replayed any more: the group failed, or
-// this rank, or another one whose memory replays reach, has closed it. The devices would find memory
-// that is somebody else's.
-func (g *Group) replayable() error {
-	if g.closed.Load() {
-		return g.named(errLeft)
-	}
-	if o, able := g.comm.(collective.Overlapper); able {
-		if err := o.Left(); err != nil {
-			return g.named(err)
-		}
-	}
-	return g.Err()
-}
-
 // errNil is the error of calls of a nil Group.
 var errNil = fmt.Errorf("dist: %w: a nil or zero *dist.Group; Init, Local and Run make groups", ErrCall)
 
@@ -149,7 +143,8 @@ func (g *Group) Abort(reason error) {
 }
 
 // Close waits for the calls that are under way and gives up what the rank holds of the
-// group. Calls of other ranks that need this one fail. Closing again gives up what an error said
+// group. Calls of other ranks that need this one fail, and so do their replays that this rank has made
+// none for, with an error here, too, if they are under way. Closing again gives up what an error said
 // could not be.
 func (g *Group) Close() error {
 	if !g.made() {
@@ -161,16 +156,27 @@ func (g *Group) Close() error {
 		return g.ended(g.comm.Close())
 	}
 	g.closed.Store(true)
+	err := g.leave()
 	g.queue.wait()
-	var err error
 	if g.give != nil {
-		err = g.end(context.Background()) // ends with the group's timeout
+		err = errors.Join(err, g.end(context.Background())) // ends with the group's timeout
 	}
 	err = errors.Join(err, g.comm.Close())
 	if g.give != nil {
 		g.giveBack()
 	}
 	return g.ended(err)
+}
+
+// leave tells other ranks of this process that this one replays nothing more. What they wait for in vain
+// ends then, as the group fails.
+func (g *Group) leave() error {
+	err := g.order.leave(g.Rank())
+	if err == nil || g.comm.Err() != nil {
+		return nil
+	}
+	g.order.fail(err)
+	return err
 }
 
 // ended is named of an error that may be nil.
@@ -266,8 +272,14 @@ func (g *Group) enqueue(b *Batch) *Work {
 	defer b.release()
 	w := &Work{device: g.Device(), group: g}
 	if c := graph.Current(g.Device()); c != nil {
-		if w.err = c.Check(g.comm, g.replayable); w.err != nil {
+		if w.err = g.capture(c, b.calls); w.err != nil {
 			return w
+		}
+	} else {
+		for _, call := range b.calls {
+			if compared(call) {
+				g.others.Add(1)
+			}
 		}
 	}
 	on, err := g.streamOf(b)

@@ -74,7 +74,7 @@ func (e *Environment) join(ctx context.Context, dev device.Device, timeout time.
 			ErrEnvironment, e.Launcher, comm.Rank(), comm.Size())
 		return nil, errors.Join(err, comm.Close())
 	}
-	return newGroup(comm, timeout)
+	return newGroup(comm, timeout, nil)
 }
 
 // communicator returns the engine's end of the group.

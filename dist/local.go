@@ -39,9 +39,9 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 	if err != nil {
 		return nil, fmt.Errorf("dist: Local: %w", err)
 	}
-	groups := make([]*Group, len(comms))
+	groups, order := make([]*Group, len(comms)), newOrder(len(comms), timeout)
 	for rank, c := range comms {
-		if groups[rank], err = newGroup(c, timeout); err != nil {
+		if groups[rank], err = newGroup(c, timeout, order); err != nil {
 			for _, g := range groups[:rank] {
 				err = errors.Join(err, g.Close())
 			}
@@ -66,11 +66,13 @@ func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
 // others. All ranks then capture the same calls with such sums in the same order, and replay them as
 // often: a rank's replay waits for those of the others. The graphs of a group share what they wait by:
 // all ranks replay the same ones in the same order, one after another; two at once, on two streams,
-// or in another order on another rank give wrong values. With other groups, and with calls that are not
+// give wrong values, and another order on another rank is an error that wraps ErrMismatch. With other
+// groups, and with calls that are not
 // captured, there is one order on all ranks as well: a device may do what is on several streams one
 // after the other, and what is before a replay then must not wait for what another rank has behind its
 // own. A group that failed lets replays that are
-// under way end with values of no use, and later ones return its error; those after a rank's Close
+// under way end with values of no use, and later ones return its error; those that a rank has not made
+// before its Close
 // wrap ErrClosed. It is for devices that reach one another's memory and whose
 // streams can wait for words of it, as CUDA's do; others, and CopyEngines(false), give an error that
 // wraps device.ErrUnavailable. It takes memory from the start. It is an option of Local and Run.
@@ -130,10 +132,13 @@ func Run(devices []device.Device, f func(g *Group) error, opts ...Option) error 
 		})
 	}
 	all.Wait()
-	for rank, g := range groups {
-		if err := g.Close(); errs[rank] == nil {
-			errs[rank] = err
-		}
+	for rank, g := range groups { // at once: a replay of one rank may wait for what another closes without
+		all.Go(func() {
+			if err := g.Close(); errs[rank] == nil {
+				errs[rank] = err
+			}
+		})
 	}
+	all.Wait()
 	return errors.Join(errs...)
 }

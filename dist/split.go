@@ -41,7 +41,7 @@ func (g *Group) split(color, key int) (*Group, error) {
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	return newGroup(comm, g.timeout)
+	return newGroup(comm, g.timeout, g.order.sub(string(seed), len(members)))
 }
 
 // membersOf returns the ranks that passed a color, by key, of what every rank passed.

@@ -134,8 +134,11 @@ func (c *Communicator) fail(err error) error {
 
 // Abort ends this rank's part. The others notice by their timeout.
 func (c *Communicator) Abort(reason error) {
-	_ = c.fail(fmt.Errorf("rank %d gave up: %w", c.Rank(), reason))
+	c.Fail(fmt.Errorf("rank %d gave up: %w", c.Rank(), reason))
 }
+
+// Fail is Abort for a reason that names the rank by itself.
+func (c *Communicator) Fail(reason error) { _ = c.fail(reason) }
 
 // Close gives the communicator back, unless calls of it went wrong: it is MPI's then.
 func (c *Communicator) Close() error {

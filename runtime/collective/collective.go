@@ -177,6 +177,8 @@ type Communicator interface {
 	// Abort makes the group of no more use: whoever waits for this rank gets the
 	// reason, where the engine can tell it, and this rank's own calls end.
 	Abort(reason error)
+	// Fail is Abort for a reason that names the rank by itself.
+	Fail(reason error)
 	// Close gives up what the rank holds. Calls that are not done are not waited for.
 	Close() error
 }
@@ -187,7 +189,11 @@ type Overlapper interface {
 	// Overlaps reports whether the calls of a batch may be given to another stream than the batch
 	// before, where the current stream is s. It is alike on all ranks.
 	Overlaps(s device.StreamID, calls ...*Call) bool
-	// Left returns an error once a rank has closed its end, whose memory replays of such batches
-	// reach. Any goroutine may call it.
-	Left() error
+}
+
+// A Replayer is a Communicator that compares what its rank replays with what ranks of other processes
+// make and replay.
+type Replayer interface {
+	// Replayed notes that calls that were captured are made again, but for sends and receives.
+	Replayed(calls []string)
 }

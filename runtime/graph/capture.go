@@ -126,36 +126,54 @@ func (c *Capture) Keep(done func()) {
 	}
 }
 
-// Check returns f's error, and has every replay ask f, once for each key, such as whom the recorded
-// work needs: a replay gives the device nothing where f returns an error, which it returns.
-func (c *Capture) Check(key any, f func() error) error {
+// A Checker says whether recorded work may be replayed.
+type Checker interface {
+	// Check is asked by every replay, before the device is given anything. The replay returns its error,
+	// and gives the device nothing.
+	Check() error
+}
+
+// A keyed Checker is that of one of those whom the work needs.
+type keyed struct {
+	key any
+	Checker
+}
+
+// Check returns the Checker that replays ask for a key, such as whom the recorded work needs: what make
+// returned at the first call with it.
+func (c *Capture) Check(key any, make func() Checker) (Checker, error) {
 	if c == nil {
-		return fmt.Errorf("graph: check: %w", errNoCapture)
-	}
-	if f == nil {
-		return nil
-	}
-	if err := f(); err != nil {
-		return err
+		return nil, fmt.Errorf("graph: check: %w", errNoCapture)
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.over || c.work == nil {
-		return nil
+		return nil, fmt.Errorf("graph: check: %w", errOver)
 	}
-	if c.work.checks == nil {
-		c.work.checks = map[any]func() error{}
+	for _, k := range c.work.checks {
+		if k.key == key {
+			return k.Checker, nil
+		}
 	}
-	c.work.checks[key] = f
-	return nil
+	var made Checker
+	if make != nil {
+		made = make()
+	}
+	if made != nil {
+		c.work.checks = append(c.work.checks, keyed{key, made})
+	}
+	return made, nil
 }
 
-var errNoCapture = errors.New("a nil *graph.Capture: the current stream is not captured")
+var (
+	errNoCapture = errors.New("a nil *graph.Capture: the current stream is not captured")
+	errOver      = errors.New("the capture has ended")
+)
 
-// check returns why the work cannot be replayed.
+// check returns why the work cannot be replayed. All are asked, in the order in which they came.
 func (w *work) check() (err error) {
-	for _, f := range w.checks {
-		err = errors.Join(err, f())
+	for _, k := range w.checks {
+		err = errors.Join(err, k.Check())
 	}
 	return err
 }

@@ -80,7 +80,7 @@ type work struct {
 	keep []func()      // calls that let go what the work reads and writes besides
 	done *stream.Event // behind the latest launch; nil where nothing is kept
 
-	checks map[any]func() error // why a replay cannot be made, by whom the work needs
+	checks []keyed // why a replay cannot be made, by whom the work needs
 }
 
 // An Option is an optional argument of Capture, of the type that all optional arguments

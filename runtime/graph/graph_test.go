@@ -407,26 +407,41 @@ func TestKept(t *testing.T) {
 	}
 }
 
+// A checker counts how often it is asked.
+type checker struct {
+	asked int
+	why   error
+}
+
+func (c *checker) Check() error { c.asked++; return c.why }
+
 // TestCheck replays work whose needs are asked for, once each, before anything is given.
 func TestCheck(t *testing.T) {
 	b := install(t)
 	x, g := b.block(), graph.New(sim0)
 	b.put(x, 1)
 	gone := errors.New("gone")
-	var why error
-	asked := 0
+	one, other := &checker{}, &checker{}
+	var late *graph.Capture
 	must(t, g.Capture(func() error {
-		for range 2 {
-			must(t, graph.Current(sim0).Check("whom", func() error { asked++; return why }))
+		late = graph.Current(sim0)
+		for _, c := range []*checker{one, other} { // the first stays
+			if got, err := late.Check("whom", func() graph.Checker { return c }); got != one || err != nil {
+				t.Errorf("%v, error %v; want the first", got, err)
+			}
 		}
-		must(t, graph.Current(sim0).Check("whom else", nil))
+		if got, err := late.Check("whom else", nil); got != nil || err != nil {
+			t.Errorf("%v, error %v, of no function", got, err)
+		}
 		return b.call(&addOp, nil, x, x, x)
 	}))
+	_, err := late.Check("whom", nil)
+	wantError(t, err, nil, "the capture has ended")
 	must(t, g.Replay())
-	why = gone
+	one.why = gone
 	wantError(t, g.Replay(), gone, "replay: gone")
-	if v := b.get(x); v != 2 || asked != 4 {
-		t.Errorf("%v after one replay that was made, asked %d times", v, asked)
+	if v := b.get(x); v != 2 || one.asked != 2 || other.asked != 0 {
+		t.Errorf("%v after one replay that was made, asked %d and %d times", v, one.asked, other.asked)
 	}
 	must(t, g.Reset())
 }

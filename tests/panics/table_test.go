@@ -1360,6 +1360,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[fftplans.Destroyer](),
 	reflect.TypeFor[fftplans.Cache](),
 	reflect.TypeFor[graph.Capture](),
+	reflect.TypeFor[graph.Checker](),
 	reflect.TypeFor[graph.Graph](),
 	reflect.TypeFor[graph.Option](),
 	reflect.TypeFor[memory.Block](),

@@ -54,7 +54,10 @@ type Communicator struct {
 	closed  bool // Close was called
 }
 
-var _ collective.Communicator = (*Communicator)(nil)
+var (
+	_ collective.Communicator = (*Communicator)(nil)
+	_ collective.Replayer     = (*Communicator)(nil)
+)
 
 // Rank returns the rank.
 func (c *Communicator) Rank() int { return c.rank }
@@ -116,7 +119,7 @@ func (c *Communicator) abort(err error) error {
 	return c.end(err)
 }
 
-// Fail is Abort for what another rank did, of which a monitor learned.
+// Fail is Abort for a reason that names the rank, of which a monitor or the caller learned.
 func (c *Communicator) Fail(reason error) {
 	c.mu.Lock()
 	c.tidy() // of calls that are done nobody waits for another rank

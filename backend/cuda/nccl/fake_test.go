@@ -277,6 +277,46 @@ func TestCompares(t *testing.T) {
 	}
 }
 
+// A told is a Monitor that notes what was made.
+type told struct {
+	Monitor
+	made []string
+}
+
+func (m *told) Made(group string, size int, first uint64, calls []string) {
+	m.made = append(m.made, fmt.Sprintf("%s of %d, from %d: %s", group, size, first, strings.Join(calls, ", ")))
+}
+
+// TestReplayed: a monitor learns of calls that are captured as they are replayed, in their place among the others.
+func TestReplayed(t *testing.T) {
+	f := newFake(t)
+	c := f.group(1, patience.Left(t))[0]
+	m := &told{}
+	c.monitor = m
+	s, err := f.drv.NewStream(0, 0)
+	must(t, err)
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	call := &collective.Call{Kind: collective.AllReduce, In: v, Out: v}
+	must(t, c.Do(s, call))
+	_, err = f.drv.BeginCapture(0, s, device.CaptureOptions{})
+	must(t, err)
+	must(t, c.Do(s, call, &collective.Call{Kind: collective.Barrier}))
+	r, err := f.drv.EndCapture(0, s)
+	must(t, err)
+	must(t, r.Destroy())
+	must(t, c.Do(s, call))
+	for range 2 {
+		c.Replayed([]string{call.String(), "barrier"})
+	}
+	c.Replayed(nil)
+	must(t, c.Do(s, call))
+	sum := "all-reduce(sum) of float32 [4]"
+	want := []string{" of 1, from 1: " + sum, " of 1, from 2: " + sum, " of 1, from 3: " + sum + ", barrier", " of 1, from 5: " + sum + ", barrier", " of 1, from 7: " + sum}
+	if diff := cmp.Diff(want, m.made); diff != "" {
+		t.Errorf("what was told (-want +got):\n%s", diff)
+	}
+}
+
 // TestNobodyComes: joining ends with the timeout.
 func TestNobodyComes(t *testing.T) {
 	f := newFake(t)

@@ -37,8 +37,8 @@ func (c *Communicator) leave() error {
 type Monitor interface {
 	// Joined notes an end of a group, whose Fail ends it.
 	Joined(group string, end *Communicator)
-	// Made notes calls that an end of a group of size ranks made, but for sends and receives:
-	// the number of the first, and what each is.
+	// Made notes calls that an end of a group of size ranks made or replayed, but for sends and
+	// receives: the number of the first, and what each is.
 	Made(group string, size int, first uint64, calls []string)
 	// GaveUp notes that the end was aborted, and why.
 	GaveUp(group, reason string)
@@ -46,8 +46,8 @@ type Monitor interface {
 	Left(group string)
 }
 
-// tell has the monitor, if there is one, know of calls that are made. Those that are captured
-// it does not see. The caller holds using.
+// tell has the monitor, if there is one, know of calls that are made, but for those that are captured,
+// which Replayed tells of. The caller holds using.
 func (c *Communicator) tell(s device.StreamID, calls []*collective.Call) {
 	if c.monitor == nil || c.captured(s) {
 		return
@@ -58,10 +58,25 @@ func (c *Communicator) tell(s device.StreamID, calls []*collective.Call) {
 			list = append(list, call.String())
 		}
 	}
+	c.count(list)
+}
+
+// count tells the monitor of calls. The caller holds using.
+func (c *Communicator) count(list []string) {
 	if len(list) > 0 {
 		c.monitor.Made(c.name, c.size, c.number+1, list)
 		c.number += uint64(len(list))
 	}
+}
+
+// Replayed has the monitor, if there is one, know of calls that a replay makes, as if they were made now.
+func (c *Communicator) Replayed(calls []string) {
+	if c.monitor == nil {
+		return
+	}
+	c.using.Lock()
+	defer c.leaveLibrary()
+	c.count(calls)
 }
 
 // captured reports whether a stream is.

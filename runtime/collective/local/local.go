@@ -97,9 +97,14 @@ func (c *Communicator) Err() error { return c.hub.failure() }
 
 // Abort makes the group of no more use for all ranks.
 func (c *Communicator) Abort(reason error) {
+	c.Fail(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+}
+
+// Fail is Abort for a reason that names the rank by itself.
+func (c *Communicator) Fail(reason error) {
 	c.hub.mu.Lock()
 	defer c.hub.mu.Unlock()
-	_ = c.hub.fail(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+	_ = c.hub.fail(reason)
 }
 
 // Close makes calls fail that wait for this rank, or will.

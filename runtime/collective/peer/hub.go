@@ -2,7 +2,6 @@ package peer
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -166,16 +165,6 @@ func (h *hub) leave(rank int) {
 	for _, m := range h.meetings {
 		_ = h.checkLeft(m) // those who wait return it
 	}
-}
-
-// gone returns an error that names a rank that closed the group, if one has.
-func (h *hub) gone() error {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if rank := slices.Index(h.left, true); rank >= 0 {
-		return fmt.Errorf("%w by rank %d", collective.ErrClosed, rank)
-	}
-	return nil
 }
 
 // pass waits at a gate of a meeting, the i-th, until all ranks have come there.

@@ -143,6 +143,12 @@ func (c *Communicator) Abort(reason error) {
 	c.inner.Abort(reason)
 }
 
+// Fail is Abort for a reason that names the rank by itself.
+func (c *Communicator) Fail(reason error) {
+	_ = c.hub.fail(reason)
+	c.inner.Fail(reason)
+}
+
 // Close makes calls fail that wait for this rank, or will, and gives back what the rank holds,
 // once the others have given their devices the work of the calls that it made: they name its
 // events in it. What replays of others write to stays until their ranks have closed, too. What an
@@ -217,14 +223,6 @@ func part(calls []*collective.Call) (shared, pairs []*collective.Call) {
 func (c *Communicator) Overlaps(s device.StreamID, calls ...*collective.Call) bool {
 	shared, pairs := part(calls)
 	return len(shared) > 0 && len(pairs) == 0 && c.mail != nil && c.captured(s) && c.takes(shared)
-}
-
-// Left returns an error once a rank has closed its end of a group whose captured calls are made by copies.
-func (c *Communicator) Left() error {
-	if !c.set.Captured {
-		return nil
-	}
-	return c.hub.gone()
 }
 
 // captured reports whether a stream is.

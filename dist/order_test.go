@@ -1,0 +1,249 @@
+package dist_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+
+	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
+)
+
+// ways are how captured sums travel.
+var ways = map[string][]dist.Option{
+	"copies":            {dist.CapturedCopies()},
+	"uncaptured copies": nil,
+	"engine":            {dist.CopyEngines(false)},
+}
+
+// captureSums has a rank capture a graph of each number of elements, with a sum of a tensor of so many.
+func captureSums(g *dist.Group, sizes ...int) (graphs []*graph.Graph, err error) {
+	for _, n := range sizes {
+		x, recorded := tensor.Ones([]int{n}, tensor.On(g.Device())), graph.New(g.Device())
+		graphs = append(graphs, recorded)
+		err = errors.Join(err, recorded.Capture(func() error { return g.AllReduce(x, dist.Sum).Wait(context.Background()) }))
+	}
+	return graphs, errors.Join(err, g.Barrier().Synchronize(context.Background()))
+}
+
+// TestReplayOrder has ranks replay graphs in other orders, or as often with other calls between: all are told
+// what differs, replays that wait end, and a group that is made again serves.
+func TestReplayOrder(t *testing.T) {
+	copying(t, 512)
+	const barrier = -1 // in place of the number of a graph
+	cases := []struct {
+		name  string
+		sizes []int
+		order [2][]int // by rank
+		texts []string
+	}{
+		{"others", []int{200, 300}, [2][]int{{0, 1}, {1, 0}}, []string{"replay 1 of the group: the ranks make different calls",
+			"graph 1 with all-reduce(sum) of float32 [200]", "graph 2 with all-reduce(sum) of float32 [300]"}},
+		{"alike", []int{200, 200}, [2][]int{{0, 1}, {1, 0}}, []string{"replay 1 of the group: the ranks make different calls",
+			"graph 1 with all-reduce(sum) of float32 [200]", "graph 2 with all-reduce(sum) of float32 [200]"}},
+		{"the second", []int{200, 300}, [2][]int{{0, 0}, {0, 1}}, []string{"replay 2 of the group: the ranks make different calls"}},
+		{"calls between", []int{200}, [2][]int{{0, barrier, 0}, {0, 0, barrier}},
+			[]string{"replay 2 of the group, of graph 1 with all-reduce(sum) of float32 [200]: the ranks make different calls: of those that are not replayed rank"}},
+	}
+	for way, opts := range ways {
+		for _, c := range cases {
+			t.Run(way+"/"+c.name, func(t *testing.T) {
+				devices := accelerators(t, 2)
+				for range 2 {
+					errs := withOptions(t, devices, func(g *dist.Group) error {
+						graphs, err := captureSums(g, c.sizes...)
+						if err != nil {
+							return err
+						}
+						for _, k := range c.order[g.Rank()] {
+							if k == barrier {
+								g.Barrier()
+							} else {
+								_ = graphs[k].Replay() // the error is the group's
+							}
+						}
+						if !patience.Until(t, func() bool { return g.Err() != nil }) {
+							return errors.New("the group has no error")
+						}
+						_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
+						for _, k := range graphs {
+							if again := k.Replay(); !errors.Is(again, dist.ErrMismatch) {
+								t.Errorf("another replay of rank %d: %v", g.Rank(), again)
+							}
+							err = errors.Join(err, k.Reset())
+						}
+						return errors.Join(err, g.Err())
+					}, opts...)
+					wantErrors(t, errs[:2], dist.ErrMismatch, append(c.texts, "rank 0", "rank 1")...)
+				}
+				must(t, errors.Join(withOptions(t, devices, func(g *dist.Group) error {
+					graphs, err := captureSums(g, c.sizes...)
+					for _, k := range graphs {
+						err = errors.Join(err, k.Replay(), k.Replay(), k.Reset())
+					}
+					return errors.Join(err, g.Barrier().Synchronize(context.Background()))
+				}, opts...)...))
+			})
+		}
+	}
+}
+
+// TestReplayWhileOtherCloses has a rank make the replay that one which is being closed waits for: it is made,
+// and the one after it is not.
+func TestReplayWhileOtherCloses(t *testing.T) {
+	copying(t, 512)
+	groups, err := dist.Local(accelerators(t, 2), dist.CapturedCopies(), dist.Timeout(patience.Left(t)))
+	must(t, err)
+	x, recorded := captureBoth(t, groups)
+	must(t, recorded[0].Replay())
+	closed := make(chan error, 1)
+	go func() { closed <- groups[0].Close() }()
+	patience.Until(t, func() bool { return dist.HasLeft(groups[0]) })
+	must(t, recorded[1].Replay())
+	wantErrors(t, []error{recorded[1].Replay()}, dist.ErrClosed, "replay 2 of the group", "by rank 0")
+	equal(t, "the sum", data[float32](t, x[1].Narrow(0, 2999, 1)), []float32{2})
+	must(t, errors.Join(<-closed, groups[1].Close()))
+	for rank := range groups {
+		must(t, recorded[rank].Reset())
+		x[rank].Release()
+	}
+}
+
+// TestReplayAlone has a rank not replay what another one does: both are told who did not come.
+func TestReplayAlone(t *testing.T) {
+	copying(t, 512)
+	for way, opts := range ways {
+		t.Run(way, func(t *testing.T) {
+			errs, captured := make([]error, 2), make(chan bool)
+			err := dist.Run(accelerators(t, 2), func(g *dist.Group) error {
+				graphs, err := captureSums(g, 200)
+				if err == nil && g.Rank() == 0 {
+					err = graphs[0].Replay()
+				}
+				if err != nil {
+					return err
+				}
+				if g.Rank() == 1 {
+					close(captured)
+				} else {
+					<-captured
+					dist.Elapse(g)
+				}
+				if !patience.Until(t, func() bool { return g.Err() != nil }) {
+					t.Error("the group has no error")
+				}
+				_ = stream.Current(g.Device()).Synchronize(context.Background())
+				errs[g.Rank()] = g.Err()
+				return graphs[0].Reset()
+			}, append(opts, dist.Timeout(patience.Left(t)))...)
+			_ = err // closing says so again
+			wantErrors(t, errs, dist.ErrTimeout, "replay 1 of the group, of graph 1 with all-reduce(sum) of float32 [200]: rank 0 waited ", "rank 1 did not come")
+		})
+	}
+}
+
+// TestReplaysOfParts replays graphs of groups that are split off, in other orders in one of them: the ranks
+// of that one are told, and the other one serves on.
+func TestReplaysOfParts(t *testing.T) {
+	copying(t, 512)
+	var left sync.WaitGroup // the ranks that the others of their part are to see
+	left.Add(2)
+	errs := withOptions(t, accelerators(t, 4), func(g *dist.Group) error {
+		part, err := g.Split(g.Rank()/2, 0)
+		if err != nil {
+			return err
+		}
+		graphs, err := captureSums(part, 200, 300)
+		if err != nil {
+			return err
+		}
+		first := 0
+		if g.Rank() == 3 {
+			first = 1
+		}
+		err = errors.Join(graphs[first].Replay(), graphs[1-first].Replay())
+		if g.Rank() >= 2 {
+			if !patience.Until(t, func() bool { return part.Err() != nil }) {
+				t.Error("the part has no error")
+			}
+			wantErrors(t, []error{part.Err()}, dist.ErrMismatch, "replay 1 of the group")
+			err = nil
+			left.Done()
+		}
+		left.Wait()
+		_ = stream.Current(g.Device()).Synchronize(context.Background())
+		for _, k := range graphs {
+			err = errors.Join(err, k.Reset())
+		}
+		_ = part.Close() // a part that failed says so again
+		return err
+	})
+	must(t, errors.Join(errs...))
+}
+
+// TestReplaysAreForgotten makes replays that other ranks make later, and then they do: nothing of them stays.
+func TestReplaysAreForgotten(t *testing.T) {
+	groups, err := dist.Local(accelerators(t, 2), dist.CopyEngines(false))
+	must(t, err)
+	list := dist.Replays(groups)
+	for round := range 3 {
+		for i := range 1000 {
+			must(t, list[(round+i/500)%2].Check())
+			must(t, list[(round+i/500)%2].Check())
+		}
+		if n := dist.Rounds(groups[0]); n != 0 {
+			t.Errorf("%d replays are remembered", n)
+		}
+	}
+	for _, g := range groups {
+		must(t, g.Close())
+	}
+}
+
+// BenchmarkReplayOrder is what a replay costs more, of a group of one process: by one goroutine for all ranks,
+// and by one for each.
+func BenchmarkReplayOrder(b *testing.B) {
+	for _, n := range []int{2, 8} {
+		groups, err := dist.Local(accelerators(b, n), dist.CopyEngines(false))
+		must(b, err)
+		list := dist.Replays(groups)
+		whole := func(b *testing.B) int { return (b.N + n - 1) / n * n }
+		b.Run(fmt.Sprintf("in turn %d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := range whole(b) {
+				if err := list[i%n].Check(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("whether the group is of use %d", n), func(b *testing.B) { // which is asked as well
+			for i := range whole(b) {
+				if err := groups[i%n].Err(); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run(fmt.Sprintf("at once %d", n), func(b *testing.B) {
+			b.ReportAllocs()
+			var all sync.WaitGroup
+			for _, c := range list {
+				all.Go(func() {
+					for range whole(b) / n {
+						if err := c.Check(); err != nil {
+							b.Error(err)
+						}
+					}
+				})
+			}
+			all.Wait()
+		})
+		for _, g := range groups {
+			must(b, g.Close())
+		}
+	}
+}

@@ -1,0 +1,63 @@
+package dist
+
+import (
+	"context"
+	"errors"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/collective/local"
+	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
+)
+
+// A telling is an engine that tells other processes of replays.
+type telling struct {
+	*local.Communicator
+	told [][]string
+}
+
+func (c *telling) Replayed(calls []string) { c.told = append(c.told, calls) }
+
+// TestReplaysAreTold replays a graph of a group that other processes have ranks of: these are told of each of
+// its calls that all make, until the group is of no more use.
+func TestReplaysAreTold(t *testing.T) {
+	ends, err := local.New([]device.Device{device.Sim(0)}, patience.Left(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &telling{Communicator: ends[0]}
+	g, err := newGroup(c, patience.Left(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, y := tensor.Ones([]int{4}, tensor.On(g.Device())), tensor.Zeros([]int{4}, tensor.On(g.Device()))
+	recorded := graph.New(g.Device())
+	err = recorded.Capture(func() error {
+		return errors.Join(g.AllReduce(x, Sum).Wait(context.Background()), g.Batch(func(b *Batch) {
+			b.Send(x, 0)
+			b.Receive(y, 0)
+			b.Broadcast(x, 0)
+		}).Wait(context.Background()))
+	})
+	if err = errors.Join(err, recorded.Replay(), recorded.Replay(),
+		stream.Current(g.Device()).Synchronize(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("no more")
+	g.Abort(why)
+	if err := recorded.Replay(); !errors.Is(err, why) {
+		t.Errorf("a replay after that: %v", err)
+	}
+	calls := []string{"all-reduce(sum) of float32 [4]", "broadcast of float32 [4] from rank 0"}
+	if diff := cmp.Diff([][]string{calls, calls}, c.told); diff != "" {
+		t.Errorf("what was told (-want +got):\n%s", diff)
+	}
+	if err := errors.Join(recorded.Reset(), g.Close()); err != nil {
+		t.Error(err)
+	}
+}
