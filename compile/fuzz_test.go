@@ -93,6 +93,9 @@ func FuzzPrograms(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	for i := range 40 { // what runs without -fuzz
+		if testing.Short() && i%3 != 0 {
+			continue
+		}
 		code := make([]byte, 30)
 		for k := range code {
 			code[k] = byte(i*131 + k*k*17 + k*i*7)

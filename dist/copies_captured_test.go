@@ -182,6 +182,9 @@ func TestCapturedCopiesFail(t *testing.T) {
 		wantErrors(t, errs[:1], why, "rank 1 gave up")
 	})
 	t.Run("replayed by one alone, which closes", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("waits for some seconds")
+		}
 		err := dist.Run(accelerators(t, 2), func(g *dist.Group) error {
 			x := tensor.Ones([]int{200}, tensor.On(g.Device()))
 			recorded := graph.New(g.Device())

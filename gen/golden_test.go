@@ -17,7 +17,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/gen/emit"
 	"github.com/sinter-go/sinter/gen/emit/unit"
 	"github.com/sinter-go/sinter/gen/schema"
@@ -52,7 +51,7 @@ func sections(data []byte) (comment []byte, out []section) {
 
 func baseSpec(t *testing.T) *schema.Spec {
 	t.Helper()
-	base, err := schema.Parse("ops.yaml", sinter.Schema, nil)
+	base, err := standard()
 	if err != nil {
 		t.Fatal(err)
 	}

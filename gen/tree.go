@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/sinter-go/sinter"
 	"github.com/sinter-go/sinter/gen/emit"
@@ -26,6 +27,15 @@ type project struct {
 	owned []string // directories of emitted files, below root, slash-separated
 	heads []string // the beginnings of the line that marks an emitted file
 }
+
+// standard is the schema of the standard operators, which nobody may change.
+var standard = sync.OnceValues(func() (*schema.Spec, error) {
+	s, err := schema.Parse("ops.yaml", sinter.Schema, nil)
+	if err != nil {
+		return nil, fmt.Errorf("gen: the standard schema: %w", err)
+	}
+	return s, nil
+})
 
 // load reads the schema and emits everything in memory. It tells progress of its stages.
 func load(file, dir string, assembly bool, progress io.Writer) (*project, error) {
@@ -51,8 +61,8 @@ func load(file, dir string, assembly bool, progress io.Writer) (*project, error)
 	fmt.Fprintf(progress, "gen: reading %s\n", file)
 	var base *schema.Spec
 	if module != unit.Module || target.Dir != "generated" {
-		if base, err = schema.Parse("ops.yaml", sinter.Schema, nil); err != nil {
-			return nil, fmt.Errorf("gen: the standard schema: %w", err)
+		if base, err = standard(); err != nil {
+			return nil, err
 		}
 	}
 	spec, err := schema.Load(file, base)

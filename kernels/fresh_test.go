@@ -21,6 +21,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/kernels"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // maxEmbedded is what the binaries may add to a program.
@@ -238,7 +239,10 @@ var newer = regexp.MustCompile(`\b(?:(?:min|max)(?:\.ftz)?(?:\.NaN|\.xorsign)|(?
 func TestPTX(t *testing.T) {
 	pragma := regexp.MustCompile(`\.pragma "\w+`)
 	all := kernels.Standard()
-	for _, source := range glob(t, "*.cu") {
+	for i, source := range glob(t, "*.cu") {
+		if brief.Skip(i) {
+			continue
+		}
 		ptx, err := all.PTX(strings.TrimSuffix(source, ".cu"))
 		if err != nil {
 			continue // TestFresh says so

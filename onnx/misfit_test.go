@@ -72,7 +72,7 @@ func TestMisfits(t *testing.T) {
 	refused := map[string]bool{}
 	for i, c := range nodeCases(t) {
 		among := slices.ContainsFunc(refusedMisfits, func(m string) bool { return strings.HasPrefix(m, c.name+" ") })
-		if testing.Short() && i%8 != 0 && !among || !strings.Contains(c.name, *only) || strings.Contains(c.name, "_expanded") {
+		if testing.Short() && i%16 != 0 && !among || !strings.Contains(c.name, *only) || strings.Contains(c.name, "_expanded") {
 			continue
 		}
 		if err := c.misfit(t, refused); err != nil {

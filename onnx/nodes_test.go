@@ -14,6 +14,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -39,34 +40,49 @@ type nodeCase struct {
 // nodeCases returns the tests that testdata/nodes.py packs.
 func nodeCases(t testing.TB) []nodeCase {
 	t.Helper()
-	return packedCases(t, "testdata/nodes.tar.zst")
+	cases, err := standardCases()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return cases
 }
+
+// standardCases reads what all tests of the standard's nodes share, and no one changes, once.
+var standardCases = sync.OnceValues(func() ([]nodeCase, error) { return archived("testdata/nodes.tar.zst") })
 
 // packedCases returns the tests of an archive.
 func packedCases(t testing.TB, name string) []nodeCase {
 	t.Helper()
-	file, err := os.Open(name)
+	cases, err := archived(name)
 	if err != nil {
 		t.Fatal(err)
+	}
+	return cases
+}
+
+func archived(name string) ([]nodeCase, error) {
+	file, err := os.Open(name)
+	if err != nil {
+		return nil, err
 	}
 	defer file.Close()
 	plain, err := zstd.NewReader(file, zstd.WithDecoderConcurrency(1))
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	defer plain.Close()
 	var cases []nodeCase
 	for r := tar.NewReader(plain); ; {
 		h, err := r.Next()
 		if err == io.EOF {
-			return cases
+			return cases, nil
 		}
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		data, err := io.ReadAll(r)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		name, rest, _ := strings.Cut(h.Name, "/")
 		if len(cases) == 0 || cases[len(cases)-1].name != name {
@@ -299,7 +315,7 @@ func agree(got, want *value, rtol, atol float64) error {
 }
 
 // TestNodes runs the node tests of the standard on the CPU. A case passes, or is refused
-// by name. The results are docs/onnx.md, which -update writes. A short run takes every eighth case.
+// by name. The results are docs/onnx.md, which -update writes. A short run takes a part of the cases.
 func TestNodes(t *testing.T) {
 	r := runNodes(t, device.CPU)
 	if *only != "" || t.Failed() || testing.Short() {
@@ -324,6 +340,9 @@ func TestNodes(t *testing.T) {
 // that testdata/contrib.py packs with onnxruntime's results.
 func TestContrib(t *testing.T) {
 	for i, c := range packedCases(t, "testdata/contrib.tar.zst") {
+		if testing.Short() && i%4 > 1 {
+			continue
+		}
 		t.Run(c.name, func(t *testing.T) {
 			for k, d := range []device.Device{device.CPU, device.Sim(0)} {
 				if testing.Short() && (i+k)%2 != 0 { // each on one of them
@@ -347,7 +366,7 @@ func runNodes(t *testing.T, d device.Device) results {
 	r := results{map[string]int{}, map[string]int{}, map[string]map[string]bool{}}
 	operators := map[string]string{} // by the names of tests that are not expansions
 	for i, c := range nodeCases(t) {
-		if !strings.Contains(c.name, *only) || testing.Short() && i%16 != 0 {
+		if !strings.Contains(c.name, *only) || testing.Short() && i%32 != 0 {
 			continue
 		}
 		operator := c.operator(t, operators)

@@ -23,7 +23,7 @@ func TestTypes(t *testing.T) {
 	operators, tried, compared := map[string]string{}, 0, 0
 	whole := *only == "" && !testing.Short()
 	for i, c := range nodeCases(t) {
-		if strings.Contains(c.name, "_expanded") || !strings.Contains(c.name, *only) || testing.Short() && i%8 != 0 {
+		if strings.Contains(c.name, "_expanded") || !strings.Contains(c.name, *only) || testing.Short() && i%16 != 0 {
 			continue
 		}
 		operator := c.operator(t, operators)

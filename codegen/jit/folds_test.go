@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/codegen/x86/x86test"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // interpreted runs a reduction's parts on single values.
@@ -82,6 +83,9 @@ func testFold(t *testing.T, c x86test.FoldCase, f foldPair) {
 	rng := rand.New(rand.NewPCG(5, uint64(len(c.Name))))
 	xt, at := c.Map.Args()[0], c.Combine.Args()[0]
 	for n := 0; n <= 1400; n += 1 + n/130*37 {
+		if n > 20 && brief.Skip(n) {
+			continue
+		}
 		scalars := [1]uint64{value(rng, xt, true)}
 		in := interpret(c, scalars[0])
 		x, values := make([]byte, n*xt.Size()+1), make([]uint64, n)

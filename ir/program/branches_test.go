@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 func free(int) bool { return false }
@@ -50,7 +51,7 @@ func TestBranches(t *testing.T) {
 // that use the other, whatever runs beside them.
 func TestArrangeRandom(t *testing.T) {
 	apart := 0
-	for seed := range uint64(300) {
+	for seed := range uint64(brief.Times(300)) {
 		p := randomProgram(rand.New(rand.NewPCG(seed, 2)))
 		pinned := func(i int) bool { return i%7 == 3 }
 		a := p.Arrange(pinned, 1+int(seed%4))
@@ -75,7 +76,7 @@ func TestArrangeRandom(t *testing.T) {
 			t.Errorf("seed %d: %s", seed, bad)
 		}
 	}
-	if apart < 1000 {
+	if apart < brief.Times(1000) {
 		t.Errorf("%d pairs of temporaries share memory; the test sees too few", apart)
 	}
 }

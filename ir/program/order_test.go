@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/ir/program"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // move returns a step that reads and writes whole buffers.
@@ -40,7 +41,7 @@ func TestOrder(t *testing.T) {
 // TestOrderRandom: an order keeps what each step reads, and needs no more memory.
 func TestOrderRandom(t *testing.T) {
 	found := 0
-	for seed := range uint64(300) {
+	for seed := range uint64(brief.Times(300)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		buffers := []program.Buffer{{Kind: program.Argument, Device: "cpu", Bytes: 1 << 12}}
 		steps, made := []program.Step(nil), []int{0}

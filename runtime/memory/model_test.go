@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // model is section 3 of the specification, done with lists that are searched from
@@ -249,7 +250,7 @@ func TestModel(t *testing.T) {
 			bytes int64
 		}
 		var held []pair
-		for step := range 3000 {
+		for step := range brief.Times(3000) {
 			switch n := r.IntN(100); {
 			case n < 45 || len(held) == 0:
 				bytes := []int64{1 + r.Int64N(2000), 1 + r.Int64N(mib), mib + r.Int64N(9*mib), 10*mib - 600 + r.Int64N(1200), 10*mib + r.Int64N(30*mib)}[min(r.IntN(8), r.IntN(8), 4)]

@@ -8,6 +8,7 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 func reserved(d device.Device) int64 { return StatsOf(d).ReservedBytes.All.Current }
@@ -125,7 +126,7 @@ func TestRoomsAtRandom(t *testing.T) {
 	configure(t, "expandable_segments:True,max_split_size_mb:40")
 	p := NewPool(cuda0, PoolOptions{})
 	var held []Block
-	for step := range 3000 {
+	for step := range brief.Times(3000) {
 		switch n := r.IntN(100); {
 		case n < 50 || len(held) == 0:
 			bytes := []int64{1 + r.Int64N(3000), 1 + r.Int64N(mib), 1 + r.Int64N(60*mib)}[r.IntN(3)]

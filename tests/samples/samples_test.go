@@ -1,7 +1,10 @@
-// Package samples compares operators with the answers that PyTorch gave to the
-// samples of its own test suite: tests/vectors/samples.py writes them. What is
-// refused here and taken there stands in refused.txt with a reason, what is answered
-// otherwise on purpose in differs.txt.
+// Package samples compares operators with the answers of other libraries, results and
+// gradients: with PyTorch's to the samples of its own test suite, which
+// tests/vectors/samples.py writes, and to those of tests/vectors/structured.py, of
+// operators whose meaning is in how elements meet, such as convolution, indexing and
+// losses. Fourier transforms are compared with NumPy's. What is refused here and taken there
+// stands in refused.txt with a reason, what is answered otherwise on purpose in
+// differs.txt.
 package samples
 
 import (
@@ -451,7 +454,7 @@ func attribute(attr ir.Attr, v any) (ir.Value, error) {
 	case ir.AttrString:
 		return ir.StringValue(v.(string)), nil
 	}
-	s, err := number(v)
+	s, err := scalarOf(v)
 	switch attr.Kind {
 	case ir.AttrInt, ir.AttrBool:
 		return ir.IntValue(s.Int()), err
@@ -461,9 +464,9 @@ func attribute(attr ir.Attr, v any) (ir.Value, error) {
 	return ir.ScalarValue(s), err
 }
 
-// number converts a number from JSON: integers as they are, floats as {"float": text},
+// scalarOf converts a number from JSON: integers as they are, floats as {"float": text},
 // complex numbers as {"re": ..., "im": ...}.
-func number(v any) (ir.Scalar, error) {
+func scalarOf(v any) (ir.Scalar, error) {
 	switch v := v.(type) {
 	case bool:
 		return ir.BoolScalar(v), nil
@@ -474,11 +477,11 @@ func number(v any) (ir.Scalar, error) {
 			f, err := strconv.ParseFloat(text.(string), 64)
 			return ir.FloatScalar(f), err
 		}
-		re, err := number(v["re"])
+		re, err := scalarOf(v["re"])
 		if err != nil {
 			return re, err
 		}
-		im, err := number(v["im"])
+		im, err := scalarOf(v["im"])
 		return ir.ComplexScalar(complex(re.Float(), im.Float())), err
 	}
 	return ir.Scalar{}, fmt.Errorf("no number: %v", v)
@@ -487,7 +490,7 @@ func number(v any) (ir.Scalar, error) {
 // tensor makes the operand, of bytes in little-endian order.
 func (j tensorJSON) tensor() (*core.Tensor, error) {
 	if j.Number != nil {
-		s, err := number(j.Number)
+		s, err := scalarOf(j.Number)
 		return core.ScalarTensor(s), err
 	}
 	d, err := ir.ParseDType(j.DType)

@@ -98,6 +98,7 @@ var arrows = []struct {
 	{"cmd", []string{"backend/cpu/exec", "dist", "backend/cpu/simd", "backend/cuda/...", "examples/...", "compile", "data/...", "nn", "optim", "generated/ops", "generated/opcases", "generated/tensor", "generated/tensor/out", "optest", "ir", "runtime/..."}},
 	{"tests/conformance/model", nil},
 	{"tests/conformance/report", nil},
+	{"tests/brief", nil},
 	{"tests/patience", []string{"runtime/garbage"}},
 	{"tests/self", []string{"tests/patience"}},
 	{"tests/public", nil},

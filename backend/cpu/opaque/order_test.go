@@ -209,7 +209,10 @@ func TestSortFirst(t *testing.T) {
 			{[]int{5000}, 0, []int{1, 10, 600, 624, 4999}}, {[]int{3, 3000, 2}, 1, []int{4, 300}}, {[]int{0, 3}, 1, []int{2}}, {[]int{4, 3}, 0, []int{0}},
 		} {
 			for _, k := range c.ks {
-				for _, descending := range []bool{false, true} {
+				for d, descending := range []bool{false, true} {
+					if testing.Short() && (k+d+int(dtype))%2 != 0 {
+						continue
+					}
 					x := special(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng)
 					checkFirst(t, rng, x, front(c.axis, c.shape), k, descending)
 				}

@@ -5,6 +5,8 @@ import (
 	"math/rand/v2"
 	"testing"
 	"unsafe"
+
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 func testOuter[T Float](t *testing.T, f *Funcs[T]) {
@@ -24,6 +26,9 @@ func testOuter[T Float](t *testing.T, f *Funcs[T]) {
 	} {
 		for _, second := range []bool{false, true} {
 			for n := range 301 {
+				if n > 40 && brief.Skip(n) {
+					continue
+				}
 				const rows, gap, step = 3, 2, 2
 				x, one := make([]T, rows*(n+gap)), make([]T, rows*step)
 				fill(x, rng, 3)

@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 func copyOperator() *ir.Op {
@@ -23,7 +24,7 @@ func copyOperator() *ir.Op {
 func TestCopyCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	for range 400 {
+	for range brief.Times(400) {
 		shape := randomShape(rng, rng.IntN(5), 6)
 		dt := ir.ClassAll.List()[rng.IntN(12)]
 		dst := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
@@ -61,7 +62,7 @@ func TestCopyCoverage(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"copy", "copy_strided", "transpose"} {
-		if seen[kind] < 10 {
+		if seen[kind] < brief.Times(10) {
 			t.Errorf("only %d launches of %s", seen[kind], kind)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/tests/allocations"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // operator returns an element-wise operator of n operands.
@@ -75,7 +76,7 @@ func randomShape(rng *rand.Rand, rank, most int) []int {
 func TestElementwiseCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{}
-	for range 400 {
+	for range brief.Times(400) {
 		shape := randomShape(rng, rng.IntN(5), 5)
 		dt := ir.ClassAll.List()[rng.IntN(12)]
 		out := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
@@ -91,7 +92,7 @@ func TestElementwiseCoverage(t *testing.T) {
 		checkPositions(t, f, c, seen)
 	}
 	for _, loop := range []string{"", "_strided", "_rows"} {
-		if seen[loop] < 20 {
+		if seen[loop] < brief.Times(20) {
 			t.Errorf("only %d launches of the loop %q", seen[loop], loop)
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 func folder(kind ir.BodyKind) *ir.Op {
@@ -32,7 +33,7 @@ func randomAxes(rng *rand.Rand, rank int) (axes []int) {
 func TestReduceCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(5, 6))
 	seen := map[string]int{}
-	for range 300 {
+	for range brief.Times(300) {
 		shape := randomShape(rng, 1+rng.IntN(4), 7)
 		if rng.IntN(8) == 0 {
 			shape[rng.IntN(len(shape))] = 20000
@@ -151,7 +152,7 @@ func TestInnerShape(t *testing.T) {
 func TestScanCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	seen := map[string]int{}
-	for range 300 {
+	for range brief.Times(300) {
 		shape := randomShape(rng, 1+rng.IntN(3), 40)
 		if rng.IntN(3) == 0 {
 			shape[rng.IntN(len(shape))] = []int{100, 40_000}[rng.IntN(2)]

@@ -9,6 +9,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -38,7 +39,7 @@ func TestDropped(t *testing.T) {
 	}
 	held := fresh()
 	use(held)
-	for range 1000 {
+	for range brief.Times(1000) {
 		use(fresh())
 	}
 	entries := func() []int { return []int{len(*d.loops.now.Load()), len(*d.kernels.now.Load())} }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // pairs is an operator of two results over two operands.
@@ -29,7 +30,7 @@ type quad [4]uint64
 func TestSeveralCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(17, 18))
 	seen := map[string]int{}
-	for range 300 {
+	for range brief.Times(300) {
 		shape := randomShape(rng, rng.IntN(5), 7)
 		views := make([]ir.View, 4)
 		plain := rng.IntN(3) == 0
@@ -164,7 +165,7 @@ func foldPairs() *ir.Op {
 func TestFoldSeveralCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(19, 20))
 	seen := map[string]int{}
-	for range 300 {
+	for range brief.Times(300) {
 		shape := randomShape(rng, 1+rng.IntN(4), 7)
 		if rng.IntN(8) == 0 {
 			shape[rng.IntN(len(shape))] = 20000

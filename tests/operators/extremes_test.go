@@ -1,7 +1,7 @@
-// Package extremes sweeps all operators with values that are lost on the way where an
-// operator is not careful: NaN, infinities, zeros of both signs, subnormal and largest
-// numbers, and such as have squares that the dtype does not hold.
-package extremes
+// Package operators_test does to all operators what few programs do: values that are lost on
+// the way where an operator is not careful, calls that nobody thought of, and faults of
+// memory and devices, operation by operation.
+package operators_test
 
 import (
 	"os"
@@ -13,7 +13,9 @@ import (
 	"github.com/sinter-go/sinter/optest"
 )
 
-// TestExtremes holds every operator on the CPU against the reference in wide arithmetic.
+// TestExtremes holds every operator on the CPU against the reference in wide arithmetic, with
+// NaN, infinities, zeros of both signs, subnormal and largest numbers, and such as have squares
+// that the dtype does not hold.
 // Where they differ for a reason it stands in differs.txt, "operator [dtype]: reason",
 // and is no longer there when they agree.
 func TestExtremes(t *testing.T) {

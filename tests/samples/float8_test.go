@@ -1,4 +1,4 @@
-package structured
+package samples
 
 import (
 	"encoding/json"

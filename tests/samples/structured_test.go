@@ -1,8 +1,4 @@
-// Package structured compares operators whose meaning is in how elements meet,
-// such as convolution, indexing and losses, with what PyTorch gave to
-// tests/vectors/structured.py: results, and gradients with respect to every
-// operand. Fourier transforms are compared with NumPy's.
-package structured
+package samples
 
 import (
 	"encoding/json"

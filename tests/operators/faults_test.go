@@ -1,5 +1,4 @@
-// Package faults makes every operator's work fail, operation by operation.
-package faults_test
+package operators_test
 
 import (
 	"flag"
@@ -11,8 +10,8 @@ import (
 )
 
 var (
-	seed  = flag.Uint64("seed", 0, "other samples and dtypes than the smallest and the usual")
-	every = flag.Int("every", 1, "how many operations there are to one that fails")
+	samples = flag.Uint64("samples", 0, "other samples and dtypes for faults than the smallest and the usual")
+	every   = flag.Int("every", 1, "how many operations there are to one that fails")
 )
 
 // TestFaults: an operator whose memory, launch or kernel fails on a device that works as
@@ -20,13 +19,13 @@ var (
 // a part of the operations.
 func TestFaults(t *testing.T) {
 	begin(t)
-	optest.RunFaults(t, opcases.Cases, step(), false, *seed)
+	optest.RunFaults(t, opcases.Cases, step(), false, *samples)
 }
 
 // TestLater is TestFaults on a device that works later: errors come where the host waits.
 func TestLater(t *testing.T) {
 	begin(t)
-	optest.RunFaults(t, opcases.Cases, step(), true, *seed)
+	optest.RunFaults(t, opcases.Cases, step(), true, *samples)
 }
 
 // begin has the processor's workers begin, which stay, before goroutines are counted.
@@ -40,7 +39,7 @@ func begin(t *testing.T) {
 // step is how many operations there are to one that fails.
 func step() int {
 	if testing.Short() {
-		return 191
+		return 383
 	}
 	return *every
 }

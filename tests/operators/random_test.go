@@ -1,6 +1,4 @@
-// Package random makes calls of operators that nobody thought of, with operands and arguments
-// drawn at random.
-package random_test
+package operators_test
 
 import (
 	"flag"
@@ -21,10 +19,10 @@ var (
 // TestCalls: whatever operators are called with, they agree with the reference, or say what
 // is wrong and leave everything as it was. Other calls are those of another seed:
 //
-//	go test ./tests/random -seed 7 -calls 1000000 -timeout 0
+//	go test ./tests/operators -run TestCalls -seed 7 -calls 1000000 -timeout 0
 func TestCalls(t *testing.T) {
 	if testing.Short() {
-		*calls = min(*calls, 2000)
+		*calls = min(*calls, 800)
 	}
 	optest.RunRandom(t, opcases.Cases, *seed, *first, *calls, patience.Left(t))
 }
