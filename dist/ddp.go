@@ -252,20 +252,24 @@ func (d *DistributedDataParallel) Minimize(o optim.Optimizer, loss func() tensor
 	if d == nil || d.group == nil {
 		return tensor.Wrap(core.Failed(errUnmade)), errUnmade
 	}
-	part, ok := o.(optim.Partial)
-	r := d.reducer
-	if !ok || part.Whole() != o || loss == nil || d.unused || r.hold || r.change != nil || core.Recording() {
+	if o == nil || loss == nil || core.Recording() {
 		return optim.Minimize(o, loss)
 	}
+	r := d.reducer
+	part, ok := o.(optim.Partial)
+	early := ok && part.Whole() == o && !d.unused && !r.hold && r.change == nil
 	return tensor.ScopeValue(func() (tensor.Tensor, error) {
 		if err := o.ZeroGrad(); err != nil {
 			return tensor.Tensor{}, err
 		}
 		value := loss()
 		core.ReleaseBut(value.Handle())
-		r.change, r.changed = part.StepOf, false
+		r.changed = false
+		if early {
+			r.change = part.StepOf
+			defer func() { r.change = nil }()
+		}
 		err := value.Backward()
-		r.change = nil
 		if err != nil {
 			return tensor.Tensor{}, err
 		}

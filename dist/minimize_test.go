@@ -1,14 +1,17 @@
 package dist_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"testing"
 
 	"github.com/sinter-go/sinter/dist"
+	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
 )
 
 // TestMinimize compares steps that change the parameters of each bucket as its average arrives
@@ -101,4 +104,58 @@ func minimized(t testing.TB, g *dist.Group, c string, own bool, make func(p []*n
 		out["aside."+name] = v
 	}
 	return out, d.Close()
+}
+
+// TestMinimizeReleases has optimizers that make their steps in parts, and one that does not, minimize what layers
+// compute: what a pass goes back over is given back on the way. So of the products and of what ReLU makes of them,
+// which is as much, no more than half is there once gradients are, beside the parameters and what the optimizer keeps.
+func TestMinimizeReleases(t *testing.T) {
+	onSimulated(t)
+	const ranks, layers, width, batch = 2, 8, 64, 16
+	was := dist.SetApartBytes(4 * width * width)
+	defer dist.SetApartBytes(was)
+	const model = layers * (width*width + width) * 4 // bytes of float32
+	const products = layers * batch * width * 4
+	adam := func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01) }
+	for name, c := range map[string]struct {
+		make func(g *dist.Group, p []*nn.Parameter) (optim.Optimizer, error)
+		kept int64
+	}{
+		"whole": {func(_ *dist.Group, p []*nn.Parameter) (optim.Optimizer, error) { return adam(p) }, 2 * model},
+		"divided state": {func(g *dist.Group, p []*nn.Parameter) (optim.Optimizer, error) {
+			return dist.NewShardedOptimizer(g, p, adam)
+		}, 2 * model / ranks},
+	} {
+		t.Run(name, func(t *testing.T) {
+			freshly(t, ranks) // what other tests left is collected at any time
+			must(t, errors.Join(together(t, accelerators(t, ranks), func(g *dist.Group) error {
+				before := memory.Allocated(g.Device())
+				on := tensor.On(g.Device())
+				var list []nn.Module
+				for range layers {
+					list = append(list, nn.NewLinear(width, width, on), nn.ReLU())
+				}
+				d, err := dist.NewDistributedDataParallel(g, nn.NewSequential(list...))
+				if err != nil {
+					return err
+				}
+				o, err := c.make(g, nn.Parameters(d))
+				if err != nil {
+					return err
+				}
+				x := tensor.Ones([]int{batch, width}, on)
+				for range 3 {
+					settle(t, g.Device())
+					memory.ResetPeak(g.Device())
+					if _, err := d.Minimize(o, func() T { return d.Forward(x).Square().Mean() }); err != nil {
+						return err
+					}
+				}
+				if most, want := memory.MaxAllocated(g.Device())-before, 2*model+c.kept+products; g.Rank() == 0 && most > want {
+					t.Errorf("%d bytes at most, want %d", most, want)
+				}
+				return errors.Join(g.Barrier().Synchronize(context.Background()), d.Close())
+			})...))
+		})
+	}
 }
