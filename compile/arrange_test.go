@@ -2,12 +2,14 @@ package compile_test
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -71,6 +73,99 @@ var arrangements = []images{
 		a := x[0].Conv2d(x[1], tensor.Padding(1)).ReLU().Dropout(0.5)
 		return single(a.Conv2d(x[2], tensor.Padding(1)).ReLU().Conv2d(x[2], tensor.Padding(1)).ReLU().Conv2d(x[2], tensor.Padding(1)))
 	}, 2},
+}
+
+// trained returns what a block of convolutions and batch norms with a shortcut gives, and the
+// gradients of all by which it is computed.
+func trained(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+	in := make([]tensor.Tensor, 4)
+	for i := range in {
+		in[i] = x[i].Detach().RequireGrad()
+	}
+	norm := func(x tensor.Tensor) tensor.Tensor {
+		y, _, _ := x.BatchNormTrain(tensor.Weight(in[3]), tensor.Bias(in[3]))
+		return y
+	}
+	a := norm(in[0].Conv2d(in[1], tensor.Padding(1), tensor.Stride(2))).ReLU()
+	b := norm(a.Conv2d(in[2], tensor.Padding(1))).ReLU()
+	c := norm(b.Conv2d(in[2].Narrow(2, 1, 1).Narrow(3, 1, 1))).Add(a).ReLU()
+	y := c.Mean(tensor.Dim(2, 3))
+	grads, err := tensor.Gradients([]tensor.Tensor{y.Square().Sum()}, in)
+	return append(grads, y), err
+}
+
+// TestArrangedGradients: images of a step of training lie with their channels last from the
+// first convolution to its gradient, and nothing on the way has them otherwise.
+func TestArrangedGradients(t *testing.T) {
+	each(t, func(t *testing.T, dev device.Device) {
+		for _, c := range []struct {
+			channels int
+			images   []int
+			large    bool // for GPUs alone
+		}{{16, []int{4, 8, 13, 11}, false}, {24, []int{1, 8, 9, 7}, false}, {264, []int{16, 8, 67, 65}, true}} {
+			if !c.large || dev.Kind == device.KindCUDA {
+				t.Run(fmt.Sprint(c.channels), func(t *testing.T) { testArrangedGradients(t, dev, c.channels, c.images) })
+			}
+		}
+	})
+}
+
+func testArrangedGradients(t *testing.T, dev device.Device, n int, images []int) {
+	start := state()
+	defer restore(start)
+	var x []tensor.Tensor
+	for _, shape := range [][]int{images, {n, images[1], 3, 3}, {n, n, 3, 3}, {n}} {
+		x = append(x, tensor.Randn(shape, tensor.OfType(tensor.BFloat16), tensor.On(dev)))
+	}
+	x[1], x[2] = x[1].MulScalar(0.1), x[2].MulScalar(0.1)
+	fused, apart := compile.Func(trained), compile.Func(trained, compile.Unfused())
+	defer fused.Close()
+	defer apart.Close()
+	for range 3 { // called, captured, launched
+		got, err := fused.Call(x...)
+		must(t, err)
+		want, err := apart.Call(x...)
+		must(t, err)
+		for i := range got {
+			if dev.Kind != device.KindCUDA {
+				sameBits(t, got[i:i+1], want[i:i+1], fused.Program())
+			} else if d := apartBy(t, got[i], want[i]) / apartBy(t, want[i], want[i].MulScalar(0)); !(d < 0x1p-5) {
+				t.Errorf("result %d: %v of its largest apart\n%s", i, d, fused.Program())
+			}
+		}
+	}
+	if dev == device.CPU {
+		return
+	}
+	if last, otherwise := layouts(fused.Program()); last != 30 || otherwise != 3 {
+		t.Errorf("%d images have their channels last, %d otherwise\n%s\n%s", last, otherwise, fused.Program(), fused.Explain())
+	}
+}
+
+// layouts returns how many images that convolutions, their gradients and norms of channels read
+// and write have their channels last, and how many lie otherwise.
+func layouts(p *program.Program) (last, otherwise int) {
+	for i := range p.Steps {
+		c := &p.Steps[i].Call
+		var images []ir.View
+		switch tags := c.Op.Tags; {
+		case tags&(ir.TagConvolution|ir.TagGradInput|ir.TagChannels) != 0:
+			images = []ir.View{c.In[0], c.Out[0]}
+			if tags&ir.TagChannels != 0 && len(c.In[1].Shape) == 4 {
+				images = append(images, c.In[1])
+			}
+		case tags&ir.TagGradWeight != 0:
+			images = c.In[:2]
+		}
+		for _, v := range images {
+			if slices.Equal(v.Strides, ir.ChannelsLastStrides(v.Shape)) {
+				last++
+			} else {
+				otherwise++
+			}
+		}
+	}
+	return last, otherwise
 }
 
 func arranged(dtype tensor.DType) []tensor.Tensor {

@@ -221,6 +221,9 @@ const (
 	TagConvolution                      // a kernel that convolves its first two operands, by the attributes stride, padding, dilation and groups
 	TagOrders                           // integers are compared and handed on, and nothing else is done with them
 	TagNarrow                           // a joint operator in float32 whose operands may be of 16-bit floats, all of the same
+	TagGradInput                        // a kernel that gives the gradient of a convolution's input from that of its result, the first operand
+	TagGradWeight                       // a kernel that gives the gradient of a convolution's weight from that of its result and its input, the first operands
+	TagChannels                         // a kernel that treats each channel, axis 1, by itself; the first result and the operands of its shape are images
 )
 
 // Float32 holds all that these do, so that nothing is rounded.

@@ -12,6 +12,15 @@
 //
 // and the same with the suffix _vector, where everything begins at multiples of 16 bytes
 // and so does each image of a channel.
+//
+// Images of 16 bits whose channels are last in memory are rows of channels, one for each place
+// of each image; everything begins at multiples of 16 bytes, and so does each row. They are cut
+// into parts of the same number of rows, and these into slices of channels: blocks are of 256
+// threads, x is of slices and y of parts. What parts give is put together in one order by a
+// launch of its own, of blocks of 8 channels.
+//
+//   last_moments_DTYPE, last_norm_end_DTYPE, last_norm_DTYPE    (NormLast<DTYPE> f)
+//   last_sums_DTYPE, last_grad_end_DTYPE, last_grad_DTYPE       (GradLast<DTYPE> f)
 
 #include "rows.cuh"
 
@@ -106,8 +115,8 @@ template <class S> struct ChannelNorm {
   const S* x;
   const S* weight;  // an element a channel, as all that follow
   const S* bias;
-  S* average;
-  S* variance;
+  double* average;
+  double* variance;
   Moments<T>* moments;  // an element a part
   double eps;
 
@@ -145,8 +154,8 @@ template <class S> struct ChannelNorm {
     const T mean = m.mean == m.mean && m.n > T(0) ? m.mean : m.sum / m.n;
     const T spread = m.squares / m.n;
     if (threadIdx.x == 0 && part == 0) {
-      average[channel] = cast<S>(mean);
-      variance[channel] = cast<S>(spread);
+      average[channel] = mean;
+      variance[channel] = spread;
     }
     const T factor = cast<T>(weight[channel]) / sqrt(spread + T(eps)), shift = cast<T>(bias[channel]);
     const S* from = x + channel * c.size * vec;
@@ -177,8 +186,8 @@ template <class S> struct ChannelGrad {
   const S* g;
   const S* x;
   const S* weight;  // an element a channel, as all that follow
-  const S* average;
-  const S* variance;
+  const double* average;
+  const double* variance;
   S* dweight;
   S* dbias;
   Sums<T>* sums;  // an element a part
@@ -188,7 +197,7 @@ template <class S> struct ChannelGrad {
     constexpr int together = 4;
     const int parts = c.parts, channel = blockIdx.x / parts, part = blockIdx.x % parts;
     const long long base = channel * c.size * vec;
-    const T mean = cast<T>(average[channel]);
+    const T mean = T(average[channel]);
     Sums<T> s[together] = {};
     auto add = [&](Sums<T>& to, const Vector<S, vec>& dy, const Vector<S, vec>& v) {
 #pragma unroll
@@ -223,7 +232,7 @@ template <class S> struct ChannelGrad {
     const int parts = c.parts, channel = blockIdx.x / parts, part = blockIdx.x % parts;
     const long long base = channel * c.size * vec;
     const Sums<T> sum = all(sums, c, Sums<T>{T(0), T(0)}, Plus());
-    const T mean = cast<T>(average[channel]), rstd = T(1) / sqrt(cast<T>(variance[channel]) + T(eps));
+    const T mean = T(average[channel]), rstd = T(1) / sqrt(T(variance[channel]) + T(eps));
     if (threadIdx.x == 0 && part == 0) {
       dweight[channel] = cast<S>(sum.product * rstd);
       dbias[channel] = cast<S>(sum.plain);
@@ -240,6 +249,265 @@ template <class S> struct ChannelGrad {
         dy.at[i] = cast<S>(d * factor);
       }
       store<vec>(dx + at, dy);
+    }
+  }
+};
+
+// Last says how rows of channels are cut.
+struct Last {
+  long long rows, channels;
+  long long each;  // rows of a part
+  long long parts;
+  int lanes;  // threads a row of a slice, a power of two up to 32, each of a vector of channels
+};
+
+// A Column is a thread's vector of channels in its block's part.
+template <int vec> struct Column {
+  const int lines;        // rows that a block has at once
+  const long long first;  // of the channels
+  const bool there;
+  long long at, end;  // rows
+  const Last& c;
+
+  SINTER_FN Column(const Last& c)
+      : lines(channel_threads / c.lanes), first((long long)(blockIdx.x * c.lanes + threadIdx.x % c.lanes) * vec), there(first < c.channels), c(c) {
+    at = blockIdx.y * c.each + threadIdx.x / c.lanes;
+    end = (blockIdx.y + 1) * c.each < c.rows ? (blockIdx.y + 1) * c.each : c.rows;
+    if (!there) end = 0;
+  }
+
+  // here returns where the k-th row from here on has the thread's channels.
+  SINTER_FN long long here(int k) const { return (at + (long long)(k)*lines) * c.channels + first; }
+
+  // left reports whether there are n rows from here on.
+  SINTER_FN bool left(int n) const { return at + (long long)(n - 1) * lines < end; }
+
+  SINTER_FN void next(int n) { at += (long long)(n)*lines; }
+};
+
+// columns combines what threads of a block have of the same channels: every lanes-th has that.
+// The first lanes threads have all then.
+template <class A, int n, class F> SINTER_FN void columns(A (&a)[n], int lanes, F f) {
+  __shared__ A other[n][channel_threads / 2];
+  const int own = threadIdx.x;
+#pragma unroll 1
+  for (int half = channel_threads / 2; half >= lanes; half /= 2) {
+    if (own >= half && own < 2 * half) {
+#pragma unroll
+      for (int i = 0; i < n; i++) other[i][own - half] = a[i];
+    }
+    __syncthreads();
+    if (own < half) {
+#pragma unroll
+      for (int i = 0; i < n; i++) a[i] = f(a[i], other[i][own]);
+    }
+    __syncthreads();
+  }
+}
+
+constexpr int end_channels = 8;  // of a block that puts parts together
+
+// whole returns what all parts have of the block's channel threadIdx.x, for the first end_channels threads.
+template <class A, class F> SINTER_FN A whole(const A* parts, const Last& c, A identity, F f) {
+  const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x % end_channels;
+  A a[1] = {identity};
+  if (channel < c.channels) {
+#pragma unroll 4
+    for (long long p = threadIdx.x / end_channels; p < c.parts; p += channel_threads / end_channels) a[0] = f(a[0], parts[p * c.channels + channel]);
+  }
+  columns(a, end_channels, f);
+  return a[0];
+}
+
+template <class S> struct NormLast {
+  typedef compute_t<S> T;
+  static constexpr int vec = 16 / sizeof(S), together = 4;
+  struct By {
+    T mean, factor, shift;
+  };
+  Last c;
+  S* out;
+  const S* x;
+  const S* weight;  // an element a channel, as all that follow
+  const S* bias;
+  double* average;
+  double* variance;
+  Moments<T>* moments;  // [parts, channels]
+  By* by;
+  double eps;
+
+  SINTER_FN void measure() const {
+    Column<vec> w(c);
+    T n = 0;
+    Moments<T> m[vec] = {};
+    for (; w.left(together); w.next(together)) {
+      Vector<S, vec> raw[together];
+#pragma unroll
+      for (int k = 0; k < together; k++) raw[k] = load<vec>(x + w.here(k));
+      const T all = n + T(together), part = T(together) / all, before = n * part;
+#pragma unroll
+      for (int i = 0; i < vec; i++) {
+        T v[together];
+#pragma unroll
+        for (int k = 0; k < together; k++) v[k] = cast<T>(raw[k].at[i]);
+        const Moments<T> few = Moments<T>::of(v);
+        const T d = few.mean - m[i].mean;
+        m[i].mean = fma(d, part, m[i].mean);
+        m[i].squares = fma(d * d, before, m[i].squares + few.squares);
+        m[i].sum += few.sum;
+      }
+      n = all;
+    }
+    for (; w.left(1); w.next(1)) {
+      const Vector<S, vec> raw = load<vec>(x + w.here(0));
+      const T all = n + T(1), part = T(1) / all, before = n * part;
+#pragma unroll
+      for (int i = 0; i < vec; i++) {
+        const T v = cast<T>(raw.at[i]), d = v - m[i].mean;
+        m[i].mean = fma(d, part, m[i].mean);
+        m[i].squares = fma(d * d, before, m[i].squares);
+        m[i].sum += v;
+      }
+      n = all;
+    }
+#pragma unroll
+    for (int i = 0; i < vec; i++) m[i].n = n;
+    columns(m, c.lanes, Together());
+    if (threadIdx.x >= c.lanes || !w.there) return;
+#pragma unroll
+    for (int i = 0; i < vec; i++) moments[blockIdx.y * c.channels + w.first + i] = m[i];
+  }
+
+  SINTER_FN void end() const {
+    const Moments<T> m = whole(moments, c, Moments<T>{T(0), T(0), T(0), T(0)}, Together());
+    const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x;
+    if (threadIdx.x >= end_channels || channel >= c.channels) return;
+    const T mean = m.mean == m.mean && m.n > T(0) ? m.mean : m.sum / m.n, spread = m.squares / m.n;
+    average[channel] = mean;
+    variance[channel] = spread;
+    by[channel] = {mean, cast<T>(weight[channel]) / sqrt(spread + T(eps)), cast<T>(bias[channel])};
+  }
+
+  SINTER_FN void write() const {
+    Column<vec> w(c);
+    if (!w.there) return;
+    By k[vec];
+#pragma unroll
+    for (int i = 0; i < vec; i++) k[i] = by[w.first + i];
+    const auto one = [&](Vector<S, vec>& v) {
+#pragma unroll
+      for (int i = 0; i < vec; i++) v.at[i] = cast<S>(fma(cast<T>(v.at[i]) - k[i].mean, k[i].factor, k[i].shift));
+    };
+    for (; w.left(together); w.next(together)) {
+      Vector<S, vec> v[together];
+#pragma unroll
+      for (int j = 0; j < together; j++) v[j] = load<vec>(x + w.here(j));
+#pragma unroll
+      for (int j = 0; j < together; j++) {
+        one(v[j]);
+        store<vec>(out + w.here(j), v[j]);
+      }
+    }
+    for (; w.left(1); w.next(1)) {
+      Vector<S, vec> v = load<vec>(x + w.here(0));
+      one(v);
+      store<vec>(out + w.here(0), v);
+    }
+  }
+};
+
+template <class S> struct GradLast {
+  typedef compute_t<S> T;
+  static constexpr int vec = 16 / sizeof(S), together = 4;
+  struct By {
+    T mean, plain, slope, factor;
+  };
+  Last c;
+  S* dx;
+  const S* g;
+  const S* x;
+  const S* weight;  // an element a channel, as all that follow
+  const double* average;
+  const double* variance;
+  S* dweight;
+  S* dbias;
+  Sums<T>* sums;  // [parts, channels]
+  By* by;
+  double eps;
+
+  SINTER_FN void measure() const {
+    Column<vec> w(c);
+    T mean[vec] = {};
+    if (w.there) {
+#pragma unroll
+      for (int i = 0; i < vec; i++) mean[i] = T(average[w.first + i]);
+    }
+    Sums<T> s[vec] = {};
+    const auto add = [&](const Vector<S, vec>& dy, const Vector<S, vec>& v) {
+#pragma unroll
+      for (int i = 0; i < vec; i++) {
+        const T d = cast<T>(dy.at[i]);
+        s[i].plain += d;
+        s[i].product = fma(d, cast<T>(v.at[i]) - mean[i], s[i].product);
+      }
+    };
+    for (; w.left(together); w.next(together)) {
+      Vector<S, vec> dy[together], v[together];
+#pragma unroll
+      for (int k = 0; k < together; k++) {
+        dy[k] = load<vec>(g + w.here(k));
+        v[k] = load<vec>(x + w.here(k));
+      }
+#pragma unroll
+      for (int k = 0; k < together; k++) add(dy[k], v[k]);
+    }
+    for (; w.left(1); w.next(1)) add(load<vec>(g + w.here(0)), load<vec>(x + w.here(0)));
+    columns(s, c.lanes, Plus());
+    if (threadIdx.x >= c.lanes || !w.there) return;
+#pragma unroll
+    for (int i = 0; i < vec; i++) sums[blockIdx.y * c.channels + w.first + i] = s[i];
+  }
+
+  SINTER_FN void end() const {
+    const Sums<T> sum = whole(sums, c, Sums<T>{T(0), T(0)}, Plus());
+    const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x;
+    if (threadIdx.x >= end_channels || channel >= c.channels) return;
+    const T rstd = T(1) / sqrt(T(variance[channel]) + T(eps)), n = T(c.rows);
+    dweight[channel] = cast<S>(sum.product * rstd);
+    dbias[channel] = cast<S>(sum.plain);
+    by[channel] = {T(average[channel]), sum.plain / n, sum.product / n * rstd * rstd, cast<T>(weight[channel]) * rstd};
+  }
+
+  SINTER_FN void write() const {
+    Column<vec> w(c);
+    if (!w.there) return;
+    By k[vec];
+#pragma unroll
+    for (int i = 0; i < vec; i++) k[i] = by[w.first + i];
+    const auto one = [&](Vector<S, vec>& dy, const Vector<S, vec>& v) {
+#pragma unroll
+      for (int i = 0; i < vec; i++) {
+        const T d = fma(k[i].mean - cast<T>(v.at[i]), k[i].slope, cast<T>(dy.at[i]) - k[i].plain);
+        dy.at[i] = cast<S>(d * k[i].factor);
+      }
+    };
+    for (; w.left(together); w.next(together)) {
+      Vector<S, vec> dy[together], v[together];
+#pragma unroll
+      for (int j = 0; j < together; j++) {
+        dy[j] = load<vec>(g + w.here(j));
+        v[j] = load<vec>(x + w.here(j));
+      }
+#pragma unroll
+      for (int j = 0; j < together; j++) {
+        one(dy[j], v[j]);
+        store<vec>(dx + w.here(j), dy[j]);
+      }
+    }
+    for (; w.left(1); w.next(1)) {
+      Vector<S, vec> dy = load<vec>(g + w.here(0));
+      one(dy, load<vec>(x + w.here(0)));
+      store<vec>(dx + w.here(0), dy);
     }
   }
 };
@@ -265,3 +533,15 @@ SINTER_CHANNELS(float16)
 SINTER_CHANNELS(bfloat16)
 SINTER_CHANNELS(float32)
 SINTER_CHANNELS(float64)
+
+#define SINTER_LAST_BY(dtype, first, second, third, Op)                                                   \
+  extern "C" __global__ void __launch_bounds__(256) first##_##dtype(Op<sinter::dtype> f) { f.measure(); } \
+  extern "C" __global__ void __launch_bounds__(256) second##_##dtype(Op<sinter::dtype> f) { f.end(); }    \
+  extern "C" __global__ void __launch_bounds__(256) third##_##dtype(Op<sinter::dtype> f) { f.write(); }
+
+#define SINTER_LAST(dtype)                                                        \
+  SINTER_LAST_BY(dtype, last_moments, last_norm_end, last_norm, sinter::NormLast) \
+  SINTER_LAST_BY(dtype, last_sums, last_grad_end, last_grad, sinter::GradLast)
+
+SINTER_LAST(float16)
+SINTER_LAST(bfloat16)

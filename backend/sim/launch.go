@@ -112,10 +112,16 @@ func reach(v ir.View) (low, high int) {
 	return low, high
 }
 
-// ChannelsLast returns what a convolution would copy.
+// ChannelsLast returns what a convolution or a gradient of one would copy.
 func (d *Driver) ChannelsLast(_ int, c *ir.Call) (bytes int64, ok bool) {
-	if d == nil || !d.config.ChannelsLast || c == nil || len(c.In) == 0 || len(c.Out) == 0 {
+	if d == nil || !d.config.ChannelsLast || c == nil || c.Op == nil || len(c.In) == 0 || len(c.Out) == 0 {
 		return 0, false
+	}
+	switch {
+	case c.Op.Tags&ir.TagChannels != 0:
+		return 0, true
+	case c.Op.Tags&ir.TagGradWeight != 0 && len(c.In) > 1:
+		return 2 * (c.In[0].Bytes() + c.In[1].Bytes()), true
 	}
 	return 2 * (c.In[0].Bytes() + c.Out[0].Bytes()), true
 }

@@ -57,7 +57,8 @@ func (l *loader) describe(e *entry) {
 var tagBits = map[string]ir.Tag{
 	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct, "convolution": ir.TagConvolution, "part": ir.TagPart, "orders": ir.TagOrders, "narrow": ir.TagNarrow,
+	"product": ir.TagProduct, "convolution": ir.TagConvolution, "convolution_input": ir.TagGradInput, "convolution_weight": ir.TagGradWeight,
+	"channels": ir.TagChannels, "part": ir.TagPart, "orders": ir.TagOrders, "narrow": ir.TagNarrow,
 }
 
 // tags reads what is said of an operator besides what it computes.

@@ -22,7 +22,7 @@ var convolutionGradInputOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradInput)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradInput}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagGradInput,
 }
 
 // ConvolutionGradInputOp returns the descriptor of convolution_grad_input,
@@ -170,7 +170,7 @@ var convolutionGradWeightOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ConvolutionGradWeight)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ConvolutionGradWeight}}},
-	Tags:    ir.TagTF32 | ir.TagHidden,
+	Tags:    ir.TagTF32 | ir.TagHidden | ir.TagGradWeight,
 }
 
 // ConvolutionGradWeightOp returns the descriptor of convolution_grad_weight,

@@ -122,13 +122,6 @@ func BatchNormImages(x, weight, bias *core.Tensor, eps float64) (out, average, v
 	if t := core.Refused(&batchNormImagesOp, in...); t != nil {
 		return t, t, t
 	}
-	if to, narrow := core.Narrow(&batchNormImagesOp, in, in...); narrow {
-		outs := core.ComposingAll(func() []*core.Tensor {
-			return core.RoundAll(list(BatchNormImages(core.Wide(x), core.Wide(weight), core.Wide(bias), eps)), to)
-		})
-		core.Composed(&batchNormImagesOp, in, outs...)
-		return outs[0], outs[1], outs[2]
-	}
 	defer core.Ended(&batchNormImagesOp, in, &out, &average, &variance)
 	outs := core.ComposingAll(func() []*core.Tensor {
 		return list(composite.BatchNormImages(composite.BatchNorms{BatchNormParts: BatchNormParts, ChannelNormAffine: ChannelNormAffine, ChannelNormAffineGrad: ChannelNormAffineGrad, Add: Add, Clone: Clone}, x, weight, bias, eps))

@@ -88,16 +88,16 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 
 var channelNormAffineOp = ir.Op{
 	Name:    "channel_norm_affine",
-	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance; all of these have one element a channel.",
+	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance, as they were computed; all of these have one element a channel.",
 	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average", DType: ir.Float64}, {Name: "variance", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNorm)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ChannelNorm}}},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagChannels,
 }
 
 // ChannelNormAffineOp returns the descriptor of channel_norm_affine, which
@@ -108,7 +108,7 @@ func ChannelNormAffineOp() *ir.Op {
 
 // ChannelNormAffine normalizes each channel, axis 1 of x, over the other
 // axes, then multiplies by weight and adds bias, and returns mean and biased
-// variance; all of these have one element a channel.
+// variance, as they were computed; all of these have one element a channel.
 func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &channelNormAffineOp,
@@ -125,14 +125,14 @@ var channelNormAffineGradOp = ir.Op{
 	Name:    "channel_norm_affine_grad",
 	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
 	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average"}, {Name: "variance"}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "variance", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ChannelNormGrad)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ChannelNormGrad}}},
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagChannels,
 }
 
 // ChannelNormAffineGradOp returns the descriptor of channel_norm_affine_grad,

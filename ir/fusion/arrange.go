@@ -14,12 +14,13 @@ type Arranged struct {
 	Saved int64 // bytes that need not be moved to have channels elsewhere
 }
 
-// ChannelsLast returns the steps of a program such that the images that convolutions give, and
-// that element-wise steps make of them, have their channels last in memory where fewer bytes
-// are moved then. Saves returns for a convolution how many bytes its device moves besides where
-// the channels of neither its operand nor its result are last; ok is false where the device has
-// no use for that. A step that uses what lies otherwise reads and writes it once more. The
-// program stays as it is.
+// ChannelsLast returns the steps of a program such that the images that convolutions and their
+// gradients give, and that steps element by element or channel by channel make of them, have
+// their channels last in memory where fewer bytes are moved then. Saves returns for a convolution
+// or a gradient of one how many bytes its device moves besides where the channels of none of its
+// images are last; ok is false where the device has no use for that, or where a step channel by
+// channel is none that it does so. A step that uses what lies otherwise reads and writes it once
+// more. The program stays as it is.
 func ChannelsLast(p *program.Program, saves func(step int) (bytes int64, ok bool)) ([]program.Step, []Arranged) {
 	a := &arranger{p: p}
 	if !a.gains(saves) {
@@ -47,9 +48,35 @@ type doing uint8
 
 const (
 	copies    doing = iota // those that do not lie row-major
-	convolves              // In[0] to Out[0]
+	convolves              // In[0] to Out[0], a convolution or the gradient of its input
+	weighs                 // In[0] and In[1], the gradient of a convolution's weight
+	channels               // operands like Out[0], which is given as it lies best
 	maps                   // element by element
 )
+
+// takes reports whether operand j is an image that the step uses however its channels lie.
+func (d doing) takes(c *ir.Call, j int) bool {
+	switch d {
+	case convolves:
+		return j == 0
+	case weighs:
+		return j < 2
+	case channels:
+		return j < len(c.In) && slices.Equal(c.In[j].Shape, c.Out[0].Shape)
+	}
+	return true
+}
+
+// gives reports whether result j is an image that may lie as it is best.
+func (d doing) gives(j int) bool {
+	switch d {
+	case convolves, channels:
+		return j == 0
+	case maps:
+		return true
+	}
+	return false
+}
 
 // An image is a buffer as an image.
 type image struct {
@@ -71,23 +98,42 @@ type arranger struct {
 	saves  []int64 // by step
 }
 
-// gains finds the convolutions that may be given other layouts, and reports whether one gains.
+// gains finds the convolutions, gradients of such and steps by channels that may be given other
+// layouts, and reports whether one gains.
 func (a *arranger) gains(saves func(step int) (int64, bool)) (any bool) {
 	for i := range a.p.Steps {
 		s := &a.p.Steps[i]
-		c := &s.Call
-		if s.Action != program.Launch || c.Op.Tags&ir.TagConvolution == 0 || len(c.Out) != 1 || len(c.Out[0].Shape) != 4 {
+		does := doingOf(s)
+		if does == copies {
 			continue
 		}
 		if n, ok := saves(i); ok {
 			if a.does == nil {
 				a.does, a.saves = make([]doing, len(a.p.Steps)), make([]int64, len(a.p.Steps))
 			}
-			a.does[i], a.saves[i] = convolves, n
+			a.does[i], a.saves[i] = does, n
 			any = any || n > 0
 		}
 	}
 	return any
+}
+
+// doingOf returns what a step that a device has to be asked about does to its images; copies for
+// every other.
+func doingOf(s *program.Step) doing {
+	c := &s.Call
+	if s.Action != program.Launch || len(c.Out) == 0 || len(c.Out[0].Shape) != 4 {
+		return copies
+	}
+	switch {
+	case c.Op.Tags&(ir.TagConvolution|ir.TagGradInput) != 0 && len(c.Out) == 1:
+		return convolves
+	case c.Op.Tags&ir.TagGradWeight != 0:
+		return weighs
+	case c.Op.Tags&ir.TagChannels != 0:
+		return channels
+	}
+	return copies
 }
 
 // look finds out what the other steps do and which images there are.
@@ -95,17 +141,17 @@ func (a *arranger) look() {
 	a.images = make([]image, len(a.p.Buffers))
 	for i := range a.p.Steps {
 		s := &a.p.Steps[i]
-		if c := &s.Call; s.Action == program.Launch && a.does[i] != convolves && c.Op.Kind == ir.Elementwise && len(c.Space) == 4 && !c.Indexed && c.Seed < 0 {
+		c := &s.Call
+		if s.Action == program.Launch && a.does[i] == copies && c.Op.Kind == ir.Elementwise && len(c.Space) == 4 && !c.Indexed && c.Seed < 0 {
 			a.does[i] = maps
 		}
 		for j, r := range s.Out {
-			a.use(i, r, viewOf(s.Call.Out, j), a.does[i] == convolves || a.does[i] == maps)
+			a.use(i, r, viewOf(c.Out, j), a.does[i].gives(j))
 			a.images[r.Buffer].writers++
 		}
 		for j, r := range s.In {
 			if r.Buffer >= 0 {
-				reads := s.Action == program.Launch && s.Call.Op.Kind != ir.Joint && (a.does[i] != convolves || j == 0)
-				a.use(i, r, viewOf(s.Call.In, j), reads)
+				a.use(i, r, viewOf(c.In, j), s.Action == program.Launch && c.Op.Kind != ir.Joint && a.does[i].takes(c, j))
 			}
 		}
 	}
@@ -215,7 +261,7 @@ func (a *arranger) choose(group []int) (Arranged, bool) {
 		return found, false
 	}
 	for _, i := range steps {
-		if a.does[i] == convolves && a.images[a.p.Steps[i].Out[0].Buffer].last {
+		if a.does[i] == convolves && a.images[a.p.Steps[i].Out[0].Buffer].last || a.does[i] == weighs && a.wantsLast(i) {
 			found.Steps = append(found.Steps, i)
 		}
 	}
@@ -226,29 +272,45 @@ func (a *arranger) choose(group []int) (Arranged, bool) {
 func (a *arranger) cost(steps []int) (bytes int64) {
 	for _, i := range steps {
 		s := &a.p.Steps[i]
-		last := false // what the step wants
-		if a.does[i] != copies {
-			last = a.images[s.Out[0].Buffer].last
+		last := a.wantsLast(i)
+		if !last {
+			bytes += a.saves[i]
 		}
-		if a.does[i] == convolves {
-			if last = last || a.images[s.In[0].Buffer].last; !last {
-				bytes += a.saves[i]
+		for j := range s.Call.Out {
+			if a.does[i] != weighs {
+				bytes += a.again(s.Out, s.Call.Out, j, last)
 			}
 		}
-		again := func(refs []program.Ref, views []ir.View) {
-			for j := range min(len(refs), len(views)) {
-				if v := &views[j]; refs[j].Buffer >= 0 && a.images[refs[j].Buffer].last != last && isImage(v) {
-					bytes += 2 * v.Bytes()
-				}
+		for j := range s.Call.In {
+			if a.does[i].takes(&s.Call, j) {
+				bytes += a.again(s.In, s.Call.In, j, last)
 			}
-		}
-		if again(s.Out, s.Call.Out); a.does[i] == convolves {
-			again(s.In[:1], s.Call.In[:1])
-		} else {
-			again(s.In, s.Call.In)
 		}
 	}
 	return bytes
+}
+
+// wantsLast reports whether a step reads and writes images with their channels last.
+func (a *arranger) wantsLast(i int) bool {
+	s, does := &a.p.Steps[i], a.does[i]
+	isLast := func(refs []program.Ref, j int) bool { return refs[j].Buffer >= 0 && a.images[refs[j].Buffer].last }
+	switch does {
+	case convolves:
+		return isLast(s.Out, 0) || isLast(s.In, 0)
+	case weighs:
+		return isLast(s.In, 0) || isLast(s.In, 1)
+	case channels, maps:
+		return isLast(s.Out, 0)
+	}
+	return false
+}
+
+// again returns how many bytes are moved since view j is an image that does not lie as wanted.
+func (a *arranger) again(refs []program.Ref, views []ir.View, j int, last bool) int64 {
+	if j < len(refs) && refs[j].Buffer >= 0 && a.images[refs[j].Buffer].last != last && isImage(&views[j]) {
+		return 2 * views[j].Bytes()
+	}
+	return 0
 }
 
 // lastAxes is the order of an image's axes in memory where channels are last.

@@ -29,8 +29,9 @@ var batchNormOp = ir.Op{
 }
 
 // BatchNormImages returns x, images, normalized by channel, times weight plus bias, and the
-// average and variance of each channel, by kernels of its own, forward and backward. It
-// is made of parts for gradients that are recorded, or are also of the statistics.
+// average and variance of each channel, by kernels of its own, forward and backward, which
+// have statistics in float64. It is made of parts for gradients that are recorded, or are also
+// of the statistics. Each result is rounded once to the dtype of x.
 func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	if weight == nil {
 		weight = channelwise(x, 1)
@@ -46,7 +47,8 @@ func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (o
 		Backward: func(g *core.Grad) {
 			if g.Recording() || g.HasDy(1) || g.HasDy(2) {
 				again(g, &batchNormOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
-					return list(o.BatchNormParts(in[0], in[1], in[2], eps))
+					out, average, variance := o.BatchNormParts(core.Wide(in[0]), core.Wide(in[1]), core.Wide(in[2]), eps)
+					return list(core.As(out, look(in[0]).DType()), core.As(average, ir.Float64), core.As(variance, ir.Float64))
 				})
 				return
 			}
@@ -56,7 +58,8 @@ func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (o
 			g.Set(2, dBias)
 		},
 	}, func() []*core.Tensor { return list(o.ChannelNormAffine(x, weight, bias, eps)) })
-	return outs[0], outs[1], outs[2]
+	dt := look(x).DType()
+	return outs[0], core.As(outs[1], dt), core.As(outs[2], dt)
 }
 
 // The types of the operators that norms of groups are handed.

@@ -27,8 +27,9 @@ type Fuser interface {
 
 // An Arranger is a Driver that convolves images however their channels lie in memory.
 type Arranger interface {
-	// ChannelsLast returns how many bytes a device moves for a convolution besides, unless the
-	// channels of its operand and its result are last in memory; ok is false where that is of no
-	// use to it.
+	// ChannelsLast returns how many bytes a device moves for a convolution or a gradient of one
+	// besides, unless the channels of its images are last in memory; ok is false where that is of
+	// no use to it. Of a call of ir.TagChannels, ok says that it reads and writes such images as
+	// they are.
 	ChannelsLast(dev int, c *ir.Call) (bytes int64, ok bool)
 }

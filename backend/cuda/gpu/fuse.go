@@ -94,7 +94,7 @@ func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {
 // TakesFold reports that reductions are launched by themselves.
 func (d *Driver) TakesFold(dev int, c *ir.Call) bool { return false }
 
-// ChannelsLast returns what a library copies for a convolution.
+// ChannelsLast returns what a library copies for a convolution or a gradient of one.
 func (d *Driver) ChannelsLast(_ int, c *ir.Call) (bytes int64, ok bool) {
 	return opaque.ChannelsLast(c)
 }

@@ -9,17 +9,23 @@ import (
 // ChannelNorm normalizes each channel, axis 1 of x, over the other axes to mean 0 and
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute: eps.
 // Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and biased
-// variance of one element a channel.
+// variance of one element a channel, in float64.
 func ChannelNorm(g code.GPU, c *ir.Call) error {
 	const momentsOf = 4 // numbers that the kernels keep of a part
-	return overChannels(g, c, "channel_moments", "channel_norm", momentsOf)
+	if lastChannels(c, 1) {
+		return overLast(g, c, []string{"last_moments", "last_norm_end", "last_norm"}, 1, momentsOf, 3)
+	}
+	return overChannels(g, c, "channel_moments", "channel_norm", 1, momentsOf)
 }
 
 // ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and bias.
-// Operands: the gradient of out, x, weight, mean and variance. Attribute: eps.
+// Operands: the gradient of out, x, weight, mean and variance, these in float64. Attribute: eps.
 func ChannelNormGrad(g code.GPU, c *ir.Call) error {
 	const sumsOf = 2
-	return overChannels(g, c, "channel_sums", "channel_grad", sumsOf)
+	if lastChannels(c, 2) {
+		return overLast(g, c, []string{"last_sums", "last_grad_end", "last_grad"}, 2, sumsOf, 4)
+	}
+	return overChannels(g, c, "channel_sums", "channel_grad", 2, sumsOf)
 }
 
 const (
@@ -32,15 +38,15 @@ const (
 )
 
 // overChannels launches the two kernels of channel_norm.cu: one finds numbers of each part
-// of a channel, the other writes the results. The first result and the operands of its
-// shape are images; what is left has one element a channel.
-func overChannels(g code.GPU, c *ir.Call, measure, write string, numbers int64) error {
+// of a channel, the other writes the results. The first result and so many operands are
+// images; what is left has one element a channel.
+func overChannels(g code.GPU, c *ir.Call, measure, write string, images int, numbers int64) error {
 	shape, dt := c.Out[0].Shape, c.Out[0].DType
 	channels, size := int64(shape[1]), int64(ir.NumElements(shape[2:]))
 	if channels == 0 {
 		return nil
 	}
-	results, addrs, together, err := channelViews(g, c)
+	results, addrs, together, err := channelViews(g, c, images)
 	if err != nil {
 		return err
 	}
@@ -82,27 +88,35 @@ func overChannels(g code.GPU, c *ir.Call, measure, write string, numbers int64) 
 
 // channelViews returns the results and the addresses of all, those of results first, without
 // gaps; together has the bits of those of images.
-func channelViews(g code.GPU, c *ir.Call) (results []target, addrs []uint64, together uint64, err error) {
-	dt := c.Out[0].DType
-	for _, v := range c.Out {
-		t, err := contiguous(g, v, dt)
+func channelViews(g code.GPU, c *ir.Call, images int) (results []target, addrs []uint64, together uint64, err error) {
+	for i, v := range c.Out {
+		t, err := contiguous(g, v, channelType(c, v))
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		results, addrs = append(results, t), append(addrs, t.Addr)
+		if results, addrs = append(results, t), append(addrs, t.Addr); i == 0 {
+			together = t.Addr
+		}
 	}
-	together = addrs[0]
-	for _, v := range c.In {
-		v, err := g.Dense(v, dt)
+	for i, v := range c.In {
+		v, err := g.Dense(v, channelType(c, v))
 		if err != nil {
 			return nil, nil, 0, err
 		}
-		addrs = append(addrs, v.Addr)
-		if len(v.Shape) > 1 {
+		if addrs = append(addrs, v.Addr); i < images {
 			together |= v.Addr
 		}
 	}
 	return results, addrs, together, nil
+}
+
+// channelType returns the dtype that kernels have of an operand or a result: float64 of
+// statistics, and else that of images.
+func channelType(c *ir.Call, v ir.View) ir.DType {
+	if v.DType == ir.Float64 {
+		return v.DType
+	}
+	return c.Out[0].DType
 }
 
 // channelOrder returns addresses, those of results first, in the order of the kernels'

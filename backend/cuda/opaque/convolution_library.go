@@ -39,13 +39,14 @@ func convolve(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, x, w
 	sums := c.Out[0].DType == ir.Float32 && half(c.In[0]) && c.In[1].DType == c.In[0].DType
 	if l, ok := onLibrary(g); ok && (sums || cudnn.Supports(x, weight, y)) {
 		a := c.Attrs[first:]
-		if pointwise(direction, a, x, weight) && !(direction == cudnn.Forward && last(x, y)) {
+		gradient := direction != cudnn.Forward && takesGradientLast(a, y) && !sums
+		if pointwise(direction, a, x, weight) && !(last(x, y) && (direction == cudnn.Forward || gradient)) {
 			err := multiplyPoints(l, direction, x, weight, y, c.Precision, cublaslt.MatMul)
 			if err == nil || !noCUBLASLt.covered(err) {
 				return err
 			}
 		}
-		if direction != cudnn.Forward && half(y) && !sums && len(x.Shape) == 4 && a[3].Int == 1 {
+		if gradient {
 			if done, err := gradientLast(l, direction, a, x, weight, y, c.Precision); done {
 				return err
 			}
@@ -90,28 +91,22 @@ func wideGradient(g code.GPU, c *ir.Call, direction cudnn.Direction, first int, 
 	return g.Store(c.Out[0], wide)
 }
 
-// gradientLast computes a gradient of 16 bits of copies whose channels are last, which tensor
-// cores multiply; done is false where that is not computed. That of the weight of a pointwise
-// convolution is one product then, of all images.
+// takesGradientLast reports whether gradientLast computes gradients of a convolution with these
+// attributes from those of its result.
+func takesGradientLast(a []ir.Value, y ir.View) bool {
+	return half(y) && len(y.Shape) == 4 && a[3].Int == 1
+}
+
+// gradientLast computes a gradient of 16 bits of images whose channels are last, copies unless
+// they lie so, which tensor cores multiply; done is false where that is not computed. Those of a
+// pointwise convolution are one product then, of all images.
 func gradientLast(g library.GPU, direction cudnn.Direction, a []ir.Value, x, weight, y ir.View, p ir.Precision) (done bool, err error) {
 	g.Ahead() // of copies
-	if direction == cudnn.GradWeight && isPointwise(a, weight) {
-		px, err := points(g, x)
-		if err != nil {
-			return true, err
-		}
-		py, err := points(g, y)
-		if err != nil {
-			return true, err
-		}
-		to, err := contiguous(g, weight, weight.DType)
-		if err != nil {
-			return true, err
-		}
-		w := to.View
-		w.Shape, w.Strides = weight.Shape[:2], []int{weight.Shape[1], 1}
-		if err = cublaslt.MatMul(g, transposed(py), px, w, p.ConvTF32, p.Sums); err == nil {
-			err = to.finish(g)
+	if isPointwise(a, weight) {
+		if direction == cudnn.GradWeight {
+			err = multiplyWeight(g, x, weight, y, p)
+		} else {
+			err = multiplyInput(g, x, weight, y, p)
 		}
 		return err == nil || !noCUBLASLt.covered(err), err
 	}
@@ -120,23 +115,71 @@ func gradientLast(g library.GPU, direction cudnn.Direction, a []ir.Value, x, wei
 	return err == nil || !noCUDNN.covered(err), err
 }
 
+// multiplyWeight computes the gradient of a pointwise convolution's weight as one product of
+// matrices of all places.
+func multiplyWeight(g library.GPU, x, weight, y ir.View, p ir.Precision) error {
+	px, err := points(g, x)
+	if err != nil {
+		return err
+	}
+	py, err := points(g, y)
+	if err != nil {
+		return err
+	}
+	to, err := contiguous(g, weight, weight.DType)
+	if err != nil {
+		return err
+	}
+	if err := cublaslt.MatMul(g, transposed(py), px, weights(to.View), p.ConvTF32, p.Sums); err != nil {
+		return err
+	}
+	return to.finish(g)
+}
+
+// multiplyInput is multiplyWeight for the gradient of the input.
+func multiplyInput(g library.GPU, x, weight, y ir.View, p ir.Precision) error {
+	py, err := points(g, y)
+	if err != nil {
+		return err
+	}
+	w, err := g.Dense(weight, weight.DType)
+	if err != nil {
+		return err
+	}
+	to := x
+	if !cudnn.IsLast(&x) {
+		to.Strides = ir.ChannelsLastStrides(x.Shape)
+		if to.Addr, err = g.Scratch(x.Bytes()); err != nil {
+			return err
+		}
+	}
+	if err := cublaslt.MatMul(g, py, weights(w), matrix(to), p.ConvTF32, p.Sums); err != nil {
+		return err
+	}
+	if to.Addr != x.Addr {
+		return g.Store(x, to)
+	}
+	return nil
+}
+
+// weights returns the matrix of the weight, without gaps, of a pointwise convolution.
+func weights(weight ir.View) ir.View {
+	weight.Shape, weight.Strides = weight.Shape[:2], []int{weight.Shape[1], 1}
+	return weight
+}
+
 // points returns the matrix of an image's channels by the places of all images, channels next to
 // each other: a copy, unless they lie so.
 func points(g library.GPU, v ir.View) (ir.View, error) {
-	if v.Ptr != nil || !cudnn.IsLast(&v) {
-		to, err := g.Scratch(v.Bytes())
-		if err != nil {
-			return v, err
-		}
-		last := ir.View{Addr: to, DType: v.DType, Shape: v.Shape, Strides: ir.ChannelsLastStrides(v.Shape)}
-		if err := g.Store(last, v); err != nil {
-			return v, err
-		}
-		v = last
-	}
+	v, err := channelsLast(g, v)
+	return matrix(v), err
+}
+
+// matrix returns the matrix of an image whose channels are last by the places of all images.
+func matrix(v ir.View) ir.View {
 	channels := v.Shape[1]
 	v.Shape, v.Strides = []int{v.NumElements() / channels, channels}, []int{channels, 1}
-	return v, nil
+	return v
 }
 
 func half(v ir.View) bool { return v.DType == ir.Float16 || v.DType == ir.BFloat16 }
@@ -196,7 +239,7 @@ func multiplyPoints(g library.GPU, direction cudnn.Direction, x, weight, y ir.Vi
 	}
 	*result = out.View
 	px, py := places(x), places(y)
-	w := ir.View{Addr: weight.Addr, DType: weight.DType, Shape: weight.Shape[:2], Strides: []int{weight.Shape[1], 1}}
+	w := weights(weight)
 	switch direction {
 	case cudnn.Forward:
 		err = multiply(g, w, px, py, p.ConvTF32, p.Sums)
