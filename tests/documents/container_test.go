@@ -41,7 +41,7 @@ func TestContainer(t *testing.T) {
 	}
 	app := filepath.Join(t.TempDir(), "app")
 	cmd := exec.Command("sh", "-c", built[1]+app+" .")
-	cmd.Dir = filepath.Join(root, "examples/factories")
+	cmd.Dir = filepath.Join(root, "examples/devices")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -55,7 +55,7 @@ func TestContainer(t *testing.T) {
 			t.Errorf("the program has a segment %v: it is not static", p.Type)
 		}
 	}
-	run := exec.Command(app)
+	run := exec.Command(app, "factories")
 	run.Dir, run.Env = t.TempDir(), []string{}
 	if out, err := run.CombinedOutput(); err != nil || len(out) == 0 {
 		t.Errorf("%v\n%s", err, out)

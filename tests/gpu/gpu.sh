@@ -35,10 +35,7 @@ root=$PWD
 log=$root/out/gpu/log
 packages='./backend/cuda/... ./runtime/index ./optim ./compile ./profile ./dist ./tests/gpu ./tests/unsigned ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
-programs='./examples/digits ./examples/tf32 ./examples/agnostic ./cmd/bench ./cmd/several'
-for example in $examples; do
-  programs="$programs ./examples/$example"
-done
+programs='./examples/digits ./examples/tf32 ./examples/devices ./cmd/bench ./cmd/several'
 
 build() {
   # shellcheck disable=SC2086 # packages are words
@@ -242,7 +239,7 @@ step_programs() {
   grep -hE '^trained|peak memory|^test accuracy|, on ' "$log"/digits_*.txt || true
   tried 'tf32' out/gpu/bin/tf32 || bad=1
   cat "$log/tf32.txt"
-  tried 'agnostic' out/gpu/bin/agnostic || bad=1
+  tried 'agnostic' out/gpu/bin/devices agnostic || bad=1
   gpus=$(nvidia-smi -L | grep -c '^GPU')
   [ -z "${CUDA_VISIBLE_DEVICES+set}" ] || gpus=$(echo "$CUDA_VISIBLE_DEVICES" | awk -F, '{ print NF }')
   for example in $examples; do
@@ -250,7 +247,7 @@ step_programs() {
       echo "threedevices wants two GPUs at least, there is $gpus"
       continue
     fi
-    tried "$example" "out/gpu/bin/$example" -device cuda || bad=1
+    tried "$example" out/gpu/bin/devices "$example" -device cuda || bad=1
   done
   return $bad
 }

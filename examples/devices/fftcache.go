@@ -1,34 +1,29 @@
-// Command fftcache shows the cache of plans of Fourier transforms that each GPU
-// keeps: what it holds, how its bound is read and set, and how the cache of another
-// GPU is reached.
-//
-//	go run ./examples/fftcache [-device auto|cuda|sim]
 package main
 
 import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-func main() {
-	name := flag.String("device", "auto", machine.Usage)
+// fftcache shows the cache of plans of Fourier transforms that each GPU
+// keeps: what it holds, how its bound is read and set, and how the cache of another
+// GPU is reached.
+//
+//	go run ./examples/devices fftcache [-device auto|cuda|sim]
+func fftcache() error {
+	name := flag.String("device", "auto", usage)
 	settings.Parse()
-	if err := run(os.Stdout, *name); err != nil {
-		slog.Error("fftcache", "error", err)
-		os.Exit(1)
-	}
+	return runFFTCache(os.Stdout, *name)
 }
 
-func run(w io.Writer, name string) error {
-	on, err := machine.Use(name, 2, 0)
+func runFFTCache(w io.Writer, name string) error {
+	on, err := use(name, 2, 0)
 	if err != nil {
 		return err
 	}

@@ -1,13 +1,3 @@
-// Command streams shows what goes wrong when two streams of a GPU share a tensor
-// without being ordered, and how to do it right. A tensor is filled on the default
-// stream and summed on another one.
-//
-//	go run ./examples/streams [-device auto|cuda|sim]
-//
-// Streams may run at the same time and in any order. Nothing makes the sum wait for
-// the fill: it may add up what was there before. In the right program the second
-// stream waits for the first, and the tensor's memory is told of the second, so that
-// it is not given to other work of the first while the sum still reads it.
 package main
 
 import (
@@ -15,27 +5,32 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-func main() {
-	name := flag.String("device", "auto", machine.Usage)
+// streams shows what goes wrong when two streams of a GPU share a tensor
+// without being ordered, and how to do it right. A tensor is filled on the default
+// stream and summed on another one.
+//
+//	go run ./examples/devices streams [-device auto|cuda|sim]
+//
+// Streams may run at the same time and in any order. Nothing makes the sum wait for
+// the fill: it may add up what was there before. In the right program the second
+// stream waits for the first, and the tensor's memory is told of the second, so that
+// it is not given to other work of the first while the sum still reads it.
+func streams() error {
+	name := flag.String("device", "auto", usage)
 	settings.Parse()
-	if err := run(os.Stdout, *name); err != nil {
-		slog.Error("streams", "error", err)
-		os.Exit(1)
-	}
+	return runStreams(os.Stdout, *name)
 }
 
-func run(w io.Writer, name string) error {
-	on, err := machine.Use(name, 1, time.Millisecond)
+func runStreams(w io.Writer, name string) error {
+	on, err := use(name, 1, time.Millisecond)
 	if err != nil {
 		return err
 	}

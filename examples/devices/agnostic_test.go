@@ -9,14 +9,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-func lines(t *testing.T, dev device.Device, epochs int) (first string, losses []string) {
+func printed(t *testing.T, dev device.Device, epochs int) (first string, losses []string) {
 	t.Helper()
 	var out strings.Builder
-	if err := run(t.Context(), &out, dev, epochs); err != nil {
+	if err := runAgnostic(t.Context(), &out, dev, epochs); err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -26,25 +25,25 @@ func lines(t *testing.T, dev device.Device, epochs int) (first string, losses []
 // TestChoose looks at the choice where there is no GPU. It comes before the tests that
 // simulate one.
 func TestChoose(t *testing.T) {
-	if cuda.IsAvailable() {
-		t.Skip("there is a GPU, or a simulated one from another test")
+	if device.Install(own); cuda.IsAvailable() {
+		t.Skip("there is a GPU")
 	}
-	if d := choose(false); d != device.CPU {
+	if d := anyDevice(false); d != device.CPU {
 		t.Errorf("without a GPU the choice is %s", d)
 	}
 }
 
 // TestRun trains on the CPU and on a simulated GPU, which the same program calls
 // cuda:0, and compares the losses.
-func TestRun(t *testing.T) {
-	if _, err := machine.Use("sim", 1, 0); err != nil {
+func TestAgnostic(t *testing.T) {
+	if _, err := use("sim", 1, 0); err != nil {
 		t.Fatal(err)
 	}
-	on, want := lines(t, choose(true), 5)
+	on, want := printed(t, anyDevice(true), 5)
 	if on != "on cpu" {
 		t.Errorf("disabled, it runs %s", on)
 	}
-	on, got := lines(t, choose(false), 5)
+	on, got := printed(t, anyDevice(false), 5)
 	if on != "on cuda:0" {
 		t.Errorf("it runs %s", on)
 	}
@@ -55,7 +54,7 @@ func TestRun(t *testing.T) {
 
 // TestLearns checks that the losses fall.
 func TestLearns(t *testing.T) {
-	_, losses := lines(t, device.CPU, 20)
+	_, losses := printed(t, device.CPU, 20)
 	number := regexp.MustCompile(`[0-9.]+$`)
 	var values []float64
 	for _, l := range losses {

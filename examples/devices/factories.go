@@ -1,34 +1,29 @@
-// Command factories shows functions that make tensors like another one: the New
-// methods keep its device and dtype, the Like functions its shape, too. That is what
-// a module's forward pass should make tensors with, so that it runs on any device.
-//
-//	go run ./examples/factories [-device auto|cuda|sim]
 package main
 
 import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-func main() {
-	name := flag.String("device", "auto", machine.Usage)
+// factories shows functions that make tensors like another one: the New
+// methods keep its device and dtype, the Like functions its shape, too. That is what
+// a module's forward pass should make tensors with, so that it runs on any device.
+//
+//	go run ./examples/devices factories [-device auto|cuda|sim]
+func factories() error {
+	name := flag.String("device", "auto", usage)
 	settings.Parse()
-	if err := run(os.Stdout, *name); err != nil {
-		slog.Error("factories", "error", err)
-		os.Exit(1)
-	}
+	return runFactories(os.Stdout, *name)
 }
 
-func run(w io.Writer, name string) error {
-	if _, err := machine.Use(name, 1, 0); err != nil {
+func runFactories(w io.Writer, name string) error {
+	if _, err := use(name, 1, 0); err != nil {
 		return err
 	}
 	gpu := cuda.Device()

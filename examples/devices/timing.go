@@ -1,8 +1,3 @@
-// Command timing shows how to time work on a GPU. Calls return when the work is
-// queued, so a clock read around them measures the queueing. Events that the GPU
-// itself passes before and after the work measure the work.
-//
-//	go run ./examples/timing [-device auto|cuda|sim] [-n 2048] [-products 20]
 package main
 
 import (
@@ -10,29 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-func main() {
-	name := flag.String("device", "auto", machine.Usage)
+// timing shows how to time work on a GPU. Calls return when the work is
+// queued, so a clock read around them measures the queueing. Events that the GPU
+// itself passes before and after the work measure the work.
+//
+//	go run ./examples/devices timing [-device auto|cuda|sim] [-n 2048] [-products 20]
+func timing() error {
+	name := flag.String("device", "auto", usage)
 	n := flag.Int("n", 0, "rows and columns of the matrices; 0 is 4096, or 16 on simulated GPUs")
 	products := flag.Int("products", 20, "how many products to time")
 	settings.Parse()
-	if err := run(context.Background(), os.Stdout, *name, *n, *products); err != nil {
-		slog.Error("timing", "error", err)
-		os.Exit(1)
-	}
+	return runTiming(context.Background(), os.Stdout, *name, *n, *products)
 }
 
-func run(ctx context.Context, w io.Writer, name string, n, products int) error {
-	on, err := machine.Use(name, 1, 2*time.Millisecond)
+func runTiming(ctx context.Context, w io.Writer, name string, n, products int) error {
+	on, err := use(name, 1, 2*time.Millisecond)
 	if err != nil {
 		return err
 	}

@@ -1,9 +1,3 @@
-// Command agnostic trains a small network on whichever device there is. Nothing below
-// the choice of the device knows what it is.
-//
-//	go run ./examples/agnostic [-disable-cuda] [-epochs 20]
-//
-// It prints the same losses on a GPU and on the CPU, to the digits shown.
 package main
 
 import (
@@ -11,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
@@ -24,18 +17,21 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-func main() {
+// agnostic trains a small network on whichever device there is. Nothing below
+// the choice of the device knows what it is.
+//
+//	go run ./examples/devices agnostic [-disable-cuda] [-epochs 20]
+//
+// It prints the same losses on a GPU and on the CPU, to the digits shown.
+func agnostic() error {
 	disable := flag.Bool("disable-cuda", false, "run on the CPU also where there is a GPU")
 	epochs := flag.Int("epochs", 20, "passes over the data")
 	settings.Parse()
-	if err := run(context.Background(), os.Stdout, choose(*disable), *epochs); err != nil {
-		slog.Error("agnostic", "error", err)
-		os.Exit(1)
-	}
+	return runAgnostic(context.Background(), os.Stdout, anyDevice(*disable), *epochs)
 }
 
-// choose is the one place that asks what there is.
-func choose(disable bool) device.Device {
+// anyDevice is the one place that asks what there is.
+func anyDevice(disable bool) device.Device {
 	if !disable && cuda.IsAvailable() {
 		return cuda.Device()
 	}
@@ -71,7 +67,7 @@ func sums(n int) (data.Dataset, error) {
 	return data.Tensors(x, x.Sum(tensor.Dim(1), tensor.KeepDim()))
 }
 
-func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error {
+func runAgnostic(ctx context.Context, w io.Writer, dev device.Device, epochs int) error {
 	random.Seed(1)
 	set, err := sums(256)
 	if err != nil {
@@ -94,7 +90,7 @@ func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error 
 				return err
 			}
 			x, y := batch[0].To(dev), batch[1].To(dev)
-			loss, err := step(net, adam, x, y)
+			loss, err := improve(net, adam, x, y)
 			if err != nil {
 				return err
 			}
@@ -107,8 +103,8 @@ func run(ctx context.Context, w io.Writer, dev device.Device, epochs int) error 
 	return nil
 }
 
-// step improves the network by one batch and returns the loss before.
-func step(net *recurrent, adam optim.Optimizer, x, y tensor.Tensor) (float64, error) {
+// improve improves the network by one batch and returns the loss before.
+func improve(net *recurrent, adam optim.Optimizer, x, y tensor.Tensor) (float64, error) {
 	loss, err := optim.Minimize(adam, func() tensor.Tensor { return net.Forward(x).MSELoss(y) })
 	if err != nil {
 		return 0, err

@@ -6,13 +6,11 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"github.com/sinter-go/sinter/examples/machine"
 )
 
-func TestRun(t *testing.T) {
+func TestTiming(t *testing.T) {
 	var out strings.Builder
-	if err := run(t.Context(), &out, "sim", 8, 3); err != nil {
+	if err := runTiming(t.Context(), &out, "sim", 8, 3); err != nil {
 		t.Fatal(err)
 	}
 	want := regexp.MustCompile(`^3 products of 8 x 8 on one simulated GPU
@@ -23,7 +21,7 @@ $`)
 	if !want.MatchString(out.String()) {
 		t.Errorf("printed:\n%s", out.String())
 	}
-	if err := run(t.Context(), io.Discard, "cuda:9", 8, 3); err == nil {
+	if err := runTiming(t.Context(), io.Discard, "cuda:9", 8, 3); err == nil {
 		t.Error("runs on no device")
 	}
 }
@@ -32,7 +30,7 @@ $`)
 // read after a wait shows at least that.
 func TestMeasure(t *testing.T) {
 	const delay = 5 * time.Millisecond
-	if _, err := machine.Use("sim", 1, delay); err != nil {
+	if _, err := use("sim", 1, delay); err != nil {
 		t.Fatal(err)
 	}
 	_, took, waited, err := measure(t.Context(), 4, 4)

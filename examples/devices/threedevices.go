@@ -1,11 +1,3 @@
-// Command threedevices shows where tensors go on a machine of several GPUs, with the
-// example that PyTorch's notes on CUDA give: ten tensors, made and moved with and
-// without naming a device, inside and outside of a guard.
-//
-//	go run ./examples/threedevices [-device auto|cuda|sim]
-//
-// It wants three GPUs. With fewer, the tensors that have no place say why; without any,
-// simulated ones stand for them.
 package main
 
 import (
@@ -13,26 +5,29 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/examples/settings"
 	"github.com/sinter-go/sinter/generated/tensor"
 )
 
-func main() {
-	name := flag.String("device", "auto", machine.Usage)
+// threedevices shows where tensors go on a machine of several GPUs, with the
+// example that PyTorch's notes on CUDA give: ten tensors, made and moved with and
+// without naming a device, inside and outside of a guard.
+//
+//	go run ./examples/devices threedevices [-device auto|cuda|sim]
+//
+// It wants three GPUs. With fewer, the tensors that have no place say why; without any,
+// simulated ones stand for them.
+func threedevices() error {
+	name := flag.String("device", "auto", usage)
 	settings.Parse()
-	if err := run(os.Stdout, *name); err != nil {
-		slog.Error("threedevices", "error", err)
-		os.Exit(1)
-	}
+	return runThreeDevices(os.Stdout, *name)
 }
 
-func run(w io.Writer, name string) error {
-	on, err := machine.Use(name, 3, 0)
+func runThreeDevices(w io.Writer, name string) error {
+	on, err := use(name, 3, 0)
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/sinter-go/sinter/examples/machine"
 	"github.com/sinter-go/sinter/tests/allocations"
 )
 
 // TestRight holds the repaired program to its sum.
 func TestRight(t *testing.T) {
-	if _, err := machine.Use("sim", 1, 100*time.Microsecond); err != nil {
+	if _, err := use("sim", 1, 100*time.Microsecond); err != nil {
 		t.Fatal(err)
 	}
 	for range 3 {
@@ -26,12 +25,12 @@ func TestRight(t *testing.T) {
 
 // TestRun compares the whole output. That the wrong program is wrong is what the race
 // detector would report.
-func TestRun(t *testing.T) {
+func TestStreams(t *testing.T) {
 	if allocations.RaceDetector {
 		t.Skip("the program has a race on purpose")
 	}
 	var out strings.Builder
-	if err := run(&out, "sim"); err != nil {
+	if err := runStreams(&out, "sim"); err != nil {
 		t.Fatal(err)
 	}
 	const want = `16 x 16 ones on one simulated GPU
@@ -41,7 +40,7 @@ ordered      sum 256, right
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := run(&out, ""); err == nil {
+	if err := runStreams(&out, ""); err == nil {
 		t.Error("runs on no device")
 	}
 }

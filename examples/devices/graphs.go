@@ -1,22 +1,9 @@
-// Command graphs trains a small network twice, once by giving the device each step's
-// work anew and once by replaying a graph of the step, and compares the time and
-// the results.
-//
-//	go run ./examples/graphs [-device auto|cuda|cuda:N] [-steps 200]
-//
-// A step of a small network is some dozens of short kernels, so most of its time is
-// the host's, which gives them to the device one after the other. A graph holds them
-// all: captured once, a step is one call. What changes from step to step is written
-// where the captured work reads it: the batch is copied over the placeholders that the
-// step was captured with. Dropout draws new numbers in every replay, and the
-// optimizer's learning rate and count of steps go on.
 package main
 
 import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"os"
 
 	"github.com/sinter-go/sinter/backend/cuda"
@@ -24,18 +11,27 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-func main() {
+// graphs trains a small network twice, once by giving the device each step's
+// work anew and once by replaying a graph of the step, and compares the time and
+// the results.
+//
+//	go run ./examples/devices graphs [-device auto|cuda|cuda:N] [-steps 200]
+//
+// A step of a small network is some dozens of short kernels, so most of its time is
+// the host's, which gives them to the device one after the other. A graph holds them
+// all: captured once, a step is one call. What changes from step to step is written
+// where the captured work reads it: the batch is copied over the placeholders that the
+// step was captured with. Dropout draws new numbers in every replay, and the
+// optimizer's learning rate and count of steps go on.
+func graphs() error {
 	name := flag.String("device", "auto", "the GPU to train on: auto, cuda or cuda:N")
 	steps := flag.Int("steps", 200, "training steps, at least 2")
 	settings.Parse()
-	if err := run(os.Stdout, *name, *steps); err != nil {
-		slog.Error("graphs", "error", err)
-		os.Exit(1)
-	}
+	return runGraphs(os.Stdout, *name, *steps)
 }
 
-// choose returns the device that a name stands for.
-func choose(name string) (device.Device, error) {
+// chosenGPU returns the device that a name stands for.
+func chosenGPU(name string) (device.Device, error) {
 	if name == "auto" {
 		if err := cuda.Unavailable(); err != nil {
 			return device.Device{}, fmt.Errorf("graphs are of GPUs: %w", err)
@@ -45,8 +41,8 @@ func choose(name string) (device.Device, error) {
 	return device.Parse(name)
 }
 
-func run(w io.Writer, name string, steps int) error {
-	dev, err := choose(name)
+func runGraphs(w io.Writer, name string, steps int) error {
+	dev, err := chosenGPU(name)
 	if err != nil {
 		return err
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-func Example() {
-	if err := run(os.Stdout, "sim"); err != nil {
+func Example_fftcache() {
+	if err := runFFTCache(os.Stdout, "sim"); err != nil {
 		panic(err)
 	}
 	// Output:
@@ -22,7 +22,7 @@ func Example() {
 }
 
 func TestNoDevice(t *testing.T) {
-	if err := run(io.Discard, "cuda:9"); err == nil {
+	if err := runFFTCache(io.Discard, "cuda:9"); err == nil {
 		t.Error("runs on no device")
 	}
 }

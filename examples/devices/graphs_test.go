@@ -3,11 +3,9 @@ package main
 import (
 	"fmt"
 	"io"
-	"os"
 	"strings"
 	"testing"
 
-	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
@@ -15,14 +13,9 @@ import (
 
 // TestMain gives the tests a simulated accelerator, which captures graphs as a GPU
 // does.
-func TestMain(m *testing.M) {
-	device.Install(sim.New(sim.Config{Devices: 1, Async: true}))
-	os.Exit(m.Run())
-}
-
 // The well-known example: data is put where the captured work reads it, and found
 // where it writes.
-func Example() {
+func Example_graphs() {
 	x := tensor.Zeros([]int{5}, tensor.On(device.Sim()))
 	var y tensor.Tensor
 	g := graph.New(device.Sim())
@@ -56,9 +49,9 @@ func Example_compare() {
 	// nodes: true difference: 0 same loss: true <nil>
 }
 
-func TestRun(t *testing.T) {
+func TestGraphs(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, "sim:0", 3); err != nil {
+	if err := runGraphs(&out, "sim:0", 3); err != nil {
 		t.Fatal(err)
 	}
 	for _, want := range []string{"3 steps on sim:0", "given anew", "replayed", "largest difference of a parameter 0\n"} {
@@ -70,7 +63,7 @@ func TestRun(t *testing.T) {
 		device string
 		steps  int
 	}{{"sim:0", 1}, {"sim:9", 3}, {"nothing", 3}, {"cpu", 3}} {
-		if err := run(io.Discard, c.device, c.steps); err == nil {
+		if err := runGraphs(io.Discard, c.device, c.steps); err == nil {
 			t.Errorf("%s, %d steps: no error", c.device, c.steps)
 		}
 	}

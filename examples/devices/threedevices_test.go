@@ -6,14 +6,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/sinter-go/sinter/examples/machine"
 )
 
 // TestRun compares with the devices that PyTorch's notes state.
-func TestRun(t *testing.T) {
+func TestThreeDevices(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, "sim"); err != nil {
+	if err := runThreeDevices(&out, "sim"); err != nil {
 		t.Fatal(err)
 	}
 	const want = `on 3 simulated GPUs
@@ -39,7 +37,7 @@ func TestFewer(t *testing.T) {
 		2: {"\nz  cuda:0\n", "\nd  randn: ", "\ne  to: ", "cuda:2: this process sees 2 cuda devices"},
 		1: {"x  cuda:0\ny  cuda:0\n"},
 	} {
-		if _, err := machine.Use("sim", n, 0); err != nil {
+		if _, err := use("sim", n, 0); err != nil {
 			t.Fatal(err)
 		}
 		var out strings.Builder
@@ -56,7 +54,7 @@ func TestFewer(t *testing.T) {
 }
 
 func TestBadDevice(t *testing.T) {
-	if err := run(io.Discard, "tpu"); err == nil || !strings.Contains(err.Error(), `"tpu"`) {
+	if err := runThreeDevices(io.Discard, "tpu"); err == nil || !strings.Contains(err.Error(), `"tpu"`) {
 		t.Error(err)
 	}
 }

@@ -8,9 +8,9 @@ import (
 )
 
 // TestRun compares with what PyTorch's notes print.
-func TestRun(t *testing.T) {
+func TestFactories(t *testing.T) {
 	var out strings.Builder
-	if err := run(&out, "sim"); err != nil {
+	if err := runFactories(&out, "sim"); err != nil {
 		t.Fatal(err)
 	}
 	const want = `tensor([[0.3000, 0.3000],
@@ -29,7 +29,7 @@ tensor([1])
 	if diff := cmp.Diff(want, out.String()); diff != "" {
 		t.Error(diff)
 	}
-	if err := run(&out, "none"); err == nil {
+	if err := runFactories(&out, "none"); err == nil {
 		t.Error("runs on no device")
 	}
 }
