@@ -87,18 +87,18 @@ func TestSideline(t *testing.T) {
 		says    []string
 		spared  int // a rank that is not told; -1: none
 	}{
-		{"another call", time.Minute, func(list []*sideline) {
+		{"another call", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
 			for _, l := range list[:3] {
 				l.Made("g", size, 2, sum)
 			}
 			list[3].Made("g", size, 2, []string{"all-reduce(sum) of float32 [5]"})
 		}, collective.ErrMismatch, []string{"call 2 of the group", "rank 3", "of float32 [4]", "of float32 [5]"}, -1},
-		{"a connection that ends", time.Minute, func(list []*sideline) {
+		{"a connection that ends", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
 			list[2].wires[0].conn.Close()
 		}, collective.ErrClosed, []string{"rank 2 is gone"}, 2},
-		{"rank 0's connection ends", time.Minute, func(list []*sideline) {
+		{"rank 0's connection ends", time.Hour, func(list []*sideline) {
 			for _, w := range list[0].wires {
 				w.conn.Close()
 			}
@@ -110,11 +110,11 @@ func TestSideline(t *testing.T) {
 			}
 			list[0].clerk.elapse(t, 2, size-1)
 		}, collective.ErrTimeout, []string{"call 2 of the group, " + sum[0], "rank 0 did not come"}, -1},
-		{"a rank that gives up", time.Minute, func(list []*sideline) {
+		{"a rank that gives up", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
 			list[2].GaveUp("g", "rank 2 gave up: its disk is full")
 		}, collective.ErrClosed, []string{"rank 2 gave up: its disk is full"}, -1},
-		{"a rank that closed its end", time.Minute, func(list []*sideline) {
+		{"a rank that closed its end", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
 			list[1].Left("g")
 			list[3].Made("g", size, 2, sum)
@@ -152,7 +152,7 @@ func TestSideline(t *testing.T) {
 // fault.
 func TestSidelineEnds(t *testing.T) {
 	const size = 3
-	list, ends := lines(t, size, time.Minute)
+	list, ends := lines(t, size, time.Hour)
 	for number := range uint64(100) {
 		for _, l := range list {
 			l.Made("g", size, number+1, []string{"barrier"})
@@ -174,7 +174,7 @@ func TestSidelineEnds(t *testing.T) {
 // later, and its connections end.
 func TestSidelineAbsent(t *testing.T) {
 	for absent := range 3 {
-		list, ends := lines(t, 3, time.Minute)
+		list, ends := lines(t, 3, time.Hour)
 		list[absent].absent(errors.New("no memory"))
 		if list[absent].wires != nil {
 			t.Errorf("rank %d keeps %d connections", absent, len(list[absent].wires))
@@ -209,7 +209,7 @@ func TestSidelineAbsent(t *testing.T) {
 
 // TestSidelineForged: what is sent by somebody without the keys ends the connection.
 func TestSidelineForged(t *testing.T) {
-	list, ends := lines(t, 2, time.Minute)
+	list, ends := lines(t, 2, time.Hour)
 	if _, err := list[1].wires[0].conn.Write(make([]byte, 4+proofBytes)); err != nil {
 		t.Fatal(err)
 	}
