@@ -3,6 +3,7 @@ package compile_test
 import (
 	"fmt"
 	"runtime"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -11,8 +12,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// Functions of x[0], of x[1], which is of its shape, and of x[2], which is a row of both, that
-// end with a reduction along axes.
+// Functions of x[0], of x[1], which is of its shape, of x[2], which is a row of both, and of x[3],
+// which has one element for each row, that end with a reduction along axes.
 var foldings = []struct {
 	name string
 	f    func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor
@@ -22,6 +23,9 @@ var foldings = []struct {
 	}},
 	{"of a row", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
 		return []tensor.Tensor{x[0].Mul(x[2]).Tanh().Sum(axes...)}
+	}},
+	{"of a column and a number", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
+		return []tensor.Tensor{x[0].Sub(x[3]).MulScalar(0.3).Square().Sum(axes...)}
 	}},
 	{"stored, too", func(axes []tensor.Option, x ...tensor.Tensor) []tensor.Tensor {
 		y := tensor.Where(x[0].Gt(x[1]), x[0], x[1].MulScalar(0.5))
@@ -76,7 +80,9 @@ func testFolds(t *testing.T, dev device.Device) {
 				continue
 			}
 			of := tensor.OfType(dtype)
-			x := []tensor.Tensor{tensor.Randn(tt.shape, of), tensor.Randn(tt.shape, of), tensor.Randn(tt.shape[len(tt.shape)-1:], of)}
+			last := len(tt.shape) - 1
+			x := []tensor.Tensor{tensor.Randn(tt.shape, of), tensor.Randn(tt.shape, of), tensor.Randn(tt.shape[last:], of),
+				tensor.Randn(append(slices.Clone(tt.shape[:last]), 1), of)}
 			for _, layout := range []string{"dense", "rows apart"} {
 				if layout == "rows apart" {
 					wide := append([]int(nil), tt.shape...)

@@ -25,13 +25,16 @@ type Rows struct {
 // A Stage computes something of all elements of a row, or where Single is set of one element
 // a row; or it folds rows.
 type Stage struct {
-	Graph   *expr.Graph // nil for a fold
-	Inputs  []lower.Input
-	Single  bool
-	Fold    *Fold
-	Finish  *expr.Graph // of a fold
-	In      []int       // the values that it reads
-	Out     int         // the value of the first result
+	Graph  *expr.Graph // nil for a fold
+	Inputs []lower.Input
+	Single bool
+	Fold   *Fold
+	Finish *expr.Graph // of a fold of rows
+	// Into: a fold's accumulators are its second operand, one for every place of a row, and its
+	// result is what they become.
+	Into    bool
+	In      []int // the values that it reads
+	Out     int   // the value of the first result
 	Results int
 	Scalar  int // the first of its numbers
 }
@@ -167,6 +170,10 @@ func (b *rowBuilder) add(at int, stages []int, parts [][]int) error {
 	for _, k := range stages {
 		s := &b.Stages[k]
 		switch {
+		case s.Into:
+			if err := b.into(prog, s); err != nil {
+				return err
+			}
 		case s.Fold != nil:
 			folded = append(folded, k)
 		case s.Single:
@@ -286,43 +293,72 @@ func (b *rowBuilder) read(g *expr.Graph, inputs []lower.Input, first int) error 
 	return nil
 }
 
-// fold adds a fold to the pass.
-func (b *rowBuilder) fold(p *lane.Prog, s *Stage) error {
+// A foldParts is what a fold does to an accumulator.
+type foldParts struct {
+	init    *lane.Prog
+	mapped  *lane.Prog // of an element
+	combine *lane.Prog // of an accumulator and a mapped element, and of two accumulators
+	extreme bool       // it keeps NaN, of any kind
+}
+
+// parts makes those of a stage.
+func (b *rowBuilder) parts(s *Stage, acc lane.Type) (p foldParts, err error) {
 	f := s.Fold
 	set, err := f.Loops(b.isa)
-	switch {
-	case err != nil:
-		return err
-	case !set.Reorders:
-		return fmt.Errorf("a fold in the elements' order: %w", x86.ErrUnsupported)
+	if err != nil {
+		return p, err
+	}
+	if !set.Reorders && !s.Into {
+		return p, fmt.Errorf("a fold in the elements' order: %w", x86.ErrUnsupported)
 	}
 	if err := b.read(f.Map, f.Inputs(f.Map), s.Scalar); err != nil {
-		return err
+		return p, err
 	}
-	scalar := func(q *lane.Prog) func(i int, t lane.Type) lane.V {
-		return func(i int, t lane.Type) lane.V { return q.Scalar(s.Scalar+i, t) }
+	p.init = set.Parts.Init
+	if p.mapped, err = Program(f.Map, f.Inputs(f.Map), b.isa); err != nil {
+		return p, err
 	}
-	mapped, err := Program(f.Map, f.Inputs(f.Map), b.isa)
+	if p.combine, err = Program(f.Combine, f.Inputs(f.Combine), b.isa); err != nil {
+		return p, err
+	}
+	if c := p.combine; len(c.Scalars()) > 0 || len(c.Args()) != 2 || c.Args()[0] != acc || c.Args()[1] != acc || !acc.IsFloat() {
+		return p, fmt.Errorf("accumulators of another type: %w", x86.ErrUnsupported)
+	}
+	if extreme := extremeOf(rootOf(f.Combine)); extreme != nil {
+		p.combine, p.extreme = keepsNaN(extreme, acc), true
+	}
+	return p, nil
+}
+
+// mapped is the element that a fold combines.
+func (b *rowBuilder) mapped(p *lane.Prog, s *Stage, parts *foldParts) lane.V {
+	return p.InlineWith(parts.mapped, func(i int, t lane.Type) lane.V { return p.Scalar(s.Scalar+i, t) }, b.element(p, s.In[0]))[0]
+}
+
+// into adds a fold into accumulators that there are for every place.
+func (b *rowBuilder) into(p *lane.Prog, s *Stage) error {
+	parts, err := b.parts(s, b.types[s.Out])
 	if err != nil {
 		return err
 	}
-	combined, err := Program(f.Combine, f.Inputs(f.Combine), b.isa)
-	if err != nil {
-		return err
+	if parts.extreme {
+		return fmt.Errorf("extremes of columns: %w", x86.ErrUnsupported)
 	}
+	x := b.mapped(p, s, &parts)
+	b.now[s.Out] = p.Inline(parts.combine, b.element(p, s.In[1]), x)[0]
+	return p.Err()
+}
+
+// fold adds a fold to the pass.
+func (b *rowBuilder) fold(p *lane.Prog, s *Stage) error {
 	acc := b.types[s.Out]
-	if len(combined.Scalars()) > 0 || len(combined.Args()) != 2 || combined.Args()[0] != acc || combined.Args()[1] != acc || !acc.IsFloat() {
-		return fmt.Errorf("accumulators of another type: %w", x86.ErrUnsupported)
+	parts, err := b.parts(s, acc)
+	if err != nil {
+		return err
 	}
-	p.Out(p.InlineWith(mapped, scalar(p), b.element(p, s.In[0]))[0])
-	fold := x86.PassFold{Init: set.Parts.Init, At: b.newPlace(), Given: b.placeOf(s.Out)}
-	fold.Step, fold.Combine = combined, combined
-	extreme := extremeOf(rootOf(f.Combine))
-	ok := extreme != nil
-	if ok {
-		fold.Step, fold.Combine = keepsNaN(extreme, acc), keepsNaN(extreme, acc)
-	}
-	if fold.Finish, err = b.finish(s, acc, fold.At, ok); err != nil {
+	p.Out(b.mapped(p, s, &parts))
+	fold := x86.PassFold{Init: parts.init, At: b.newPlace(), Given: b.placeOf(s.Out), Step: parts.combine, Combine: parts.combine}
+	if fold.Finish, err = b.finish(s, acc, fold.At, parts.extreme); err != nil {
 		return err
 	}
 	b.pass.Folds = append(b.pass.Folds, fold)

@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
@@ -34,12 +35,19 @@ type source struct {
 	size    int          // bytes of an element of that
 	row     int          // pieces stop at multiples of row; 0: they need not
 	run     int          // elements of a piece, at most
+
+	make  func(single uint64) *Into // code for operands, by bit, with one element for a row; or nil
+	into  *Into                     // what it gave for these operands, or nil
+	block []uint64                  // of it
 }
 
 // An elements is what one goroutine computes elements with.
 type elements struct {
 	*source
-	s *tile.Scratch
+	s     *tile.Scratch
+	at    []unsafe.Pointer // of arrays of into
+	steps []int
+	words []uint64 // a block of its own: what there is once for a row is written there
 }
 
 // FoldsComputed reports whether RunComputed takes a reduction: elements that are folded, or
@@ -71,13 +79,14 @@ func FoldsComputed(c *ir.Call) bool {
 
 // RunComputed computes c, a reduction of one of the results of an element-wise call over as
 // many elements in the same order, which need not have memory. It gives what the calls give
-// one after the other, to the bit.
-func RunComputed(c, before *ir.Call, folded int) error {
+// one after the other, to the bit. What into returns for operands that have one element for
+// each row of some, by bit, need not give the elements' memory either.
+func RunComputed(c, before *ir.Call, folded int, into func(single uint64) *Into) error {
 	code := codes.Of(before.Kernel)
 	if code.loop == nil {
 		return unsupported(before)
 	}
-	f := &source{loop: code.loop, scalars: before.Scalars, results: len(before.Out), folded: folded, stored: before.Out[folded].Ptr != nil, run: tile.Size}
+	f := &source{loop: code.loop, scalars: before.Scalars, results: len(before.Out), folded: folded, stored: before.Out[folded].Ptr != nil, run: tile.Size, make: into}
 	f.args = make([]tile.Operand, len(before.Out)+len(before.In))
 	for i, v := range before.Out {
 		f.args[i].Init(v, before.Kernel.Out[i].Compute)
@@ -109,7 +118,11 @@ func (r *reduction) elements() *elements {
 	if r.from == nil {
 		return nil
 	}
-	return &elements{r.from, tile.Borrow(len(r.from.args))}
+	e := &elements{source: r.from, s: tile.Borrow(len(r.from.args))}
+	if into := e.into; into != nil {
+		e.at, e.steps, e.words = make([]unsafe.Pointer, len(into.Values)), make([]int, len(into.Values)), slices.Clone(e.block)
+	}
+	return e
 }
 
 func (e *elements) release() {

@@ -80,6 +80,9 @@ func reduce(c *ir.Call, from *source) error {
 			r.runs = runs{}
 			if from != nil || r.x.DType == r.compute {
 				r.runs = runsOf(loops, r.compute, &r.kept, &r.folded, r.count)
+				if from != nil && r.lanes > 0 {
+					from.prepare(r.scalars)
+				}
 			}
 			r.runFolds()
 		}

@@ -50,6 +50,9 @@ func (r *reduction) runRows(a int) {
 	r.rest.except(&r.kept, a)
 	r.extent, r.step, r.outStep = r.kept.shape[a], r.kept.steps[a], r.kept.outs[a]
 	r.tiles = (r.extent + rowColumns - 1) / rowColumns
+	if r.from != nil && r.loops.Acc == r.compute {
+		r.from.prepare(r.scalars)
+	}
 	r.direct = r.from == nil && r.x.DType == r.compute && r.step == 1
 	if r.block = block; r.extent >= rowColumns {
 		r.block = wideBlock
@@ -137,6 +140,7 @@ func tallOf(bytes int) int { return max(tallRows, tallBytes/bytes) }
 
 // foldLoaded folds rows from a buffer, some at a time.
 func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.Buffer, e *elements) {
+	lo = r.foldInto(n, x, lo, hi, acc, e)
 	size, tall := n*r.compute.Size(), r.room()/n
 	for ; lo < hi; lo += tall {
 		rows := min(tall, hi-lo)
@@ -157,6 +161,21 @@ func (r *reduction) foldLoaded(n, x, lo, hi int, acc unsafe.Pointer, buf *tile.B
 			r.loops.Rows(n, acc, unsafe.Add(buf.Ptr(), i*size), r.scalars)
 		}
 	}
+}
+
+// foldInto folds rows by code that computes them, as far as there is some, and returns where it
+// stopped.
+func (r *reduction) foldInto(n, x, lo, hi int, acc unsafe.Pointer, e *elements) int {
+	last := len(r.folded.shape) - 1
+	for lo < hi {
+		off, _ := r.folded.offsets(lo)
+		some := min(hi-lo, r.folded.shape[last]-lo%r.folded.shape[last])
+		if !e.fold(some, n, x+off, r.folded.steps[last], acc) {
+			return lo
+		}
+		lo += some
+	}
+	return hi
 }
 
 // follow returns how many rows of n elements, at least one, follow one another from row i on.

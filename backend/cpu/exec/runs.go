@@ -64,7 +64,7 @@ func (r *reduction) someRuns(m, x int, accs, buf, lanes unsafe.Pointer, e *eleme
 		if e != nil && m == r.beside && r.closed(&r.folded) {
 			tall = r.room() / row
 		}
-		for lo, places := 0, r.count/r.length; lo < places; lo += tall {
+		for lo, places := r.runsInto(m, x, lanes, buf, e), r.count/r.length; lo < places; lo += tall {
 			some, from := min(tall, places-lo), buf
 			off, _ := r.folded.offsets(lo * r.length)
 			if e != nil {
@@ -82,4 +82,33 @@ func (r *reduction) someRuns(m, x int, accs, buf, lanes unsafe.Pointer, e *eleme
 		}
 	}
 	r.loops.Lines(m, r.lanes, r.lanes*size, accs, lanes, r.scalars)
+}
+
+// runsInto folds the runs of m neighbouring results by code that computes them, as far as there is
+// some, and returns at how many places.
+func (r *reduction) runsInto(m, x int, lanes, buf unsafe.Pointer, e *elements) int {
+	last, places, size := len(r.folded.shape)-2, r.count/r.length, r.compute.Size()
+	if e == nil || e.into == nil {
+		return 0
+	}
+	for lo := 0; lo < places; {
+		off, _ := r.folded.offsets(lo * r.length)
+		if r.length == r.lanes {
+			some := min(places-lo, r.folded.shape[last]-lo%r.folded.shape[last])
+			if !e.fold(some, m*r.length, x+off, r.folded.steps[last], lanes) {
+				return lo
+			}
+			lo += some
+			continue
+		}
+		for i := range m {
+			at, acc := x+off+i*r.length, unsafe.Add(lanes, i*r.lanes*size)
+			if !e.fold(r.length/r.lanes, r.lanes, at, r.lanes, acc) {
+				e.compute(at, r.length, buf)
+				r.loops.Grid(r.length/r.lanes, r.lanes, r.lanes*size, acc, buf, r.scalars)
+			}
+		}
+		lo++
+	}
+	return places
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
@@ -23,6 +24,7 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 	if level < simd.AVX2 || kind >= kinds {
 		return
 	}
+	useFill(move.Fill(level, l.Acc.Size()), l)
 	wide := 0
 	if level >= simd.AVX512 {
 		wide = 1
@@ -49,6 +51,22 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 		}
 	}
 	useExtreme(wide, kind, x, l)
+}
+
+// leastFilled is the least number of accumulators that vectors set to the identity.
+const leastFilled = 16
+
+// useFill lets vectors repeat the identity.
+func useFill(fill move.Filler, l *vector.FoldFuncs) {
+	each := l.Init
+	l.Init = func(n int, acc unsafe.Pointer, s []ir.Scalar) {
+		if n < leastFilled {
+			each(n, acc, s)
+			return
+		}
+		each(1, acc, s)
+		fill(acc, acc, n)
+	}
 }
 
 var (

@@ -2,10 +2,15 @@ package fused
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
+	"github.com/sinter-go/sinter/backend/cpu/made"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
+	"github.com/sinter-go/sinter/codegen/loops"
+	"github.com/sinter-go/sinter/codegen/lower"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/body"
 	"github.com/sinter-go/sinter/ir/fusion"
 )
 
@@ -17,11 +22,19 @@ func Fold(f *fusion.Fold) (ir.Code, error) {
 		return ir.Code{}, err
 	}
 	f.Before.Op.Code = []ir.Code{code}
-	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(func(c *ir.Call) error { return runFold(f, c) })}, nil
+	own := &into{Fold: f}
+	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(own.run)}, nil
 }
 
-// runFold is the function.
-func runFold(f *fusion.Fold, c *ir.Call) error {
+// into is a fold with the machine code that computes rows and folds them into rows of
+// accumulators, made for the operands that have one element a row when these are first seen.
+type into struct {
+	*fusion.Fold
+	code sync.Map // by such operands, by bit: a func() *exec.Into
+}
+
+// run is the function of the fold.
+func (f *into) run(c *ir.Call) error {
 	n, last := len(f.Before.Op.Attrs), len(c.Out)-1
 	before := ir.Call{Kernel: f.Before.Kernel, In: c.In, Space: c.In[0].Shape, Scalars: c.Scalars[:n], Attrs: c.Attrs[:n]}
 	if before.Out = c.Out[:last]; !f.Stored {
@@ -30,5 +43,63 @@ func runFold(f *fusion.Fold, c *ir.Call) error {
 	}
 	x := ir.View{Ptr: before.Out[f.Folded].Ptr, DType: before.Out[f.Folded].DType, Shape: c.Space, Strides: ir.ContiguousStrides(c.Space)}
 	own := ir.Call{Kernel: f.Of, Space: c.Space, Axes: c.Axes, In: []ir.View{x}, Out: c.Out[last:], Scalars: c.Scalars[n:], Attrs: c.Attrs[n:]}
-	return exec.RunComputed(&own, &before, f.Folded)
+	return exec.RunComputed(&own, &before, f.Folded, f.get)
+}
+
+// get returns the code for the operands with one element a row, by bit; nil where there is none.
+func (f *into) get(single uint64) *exec.Into {
+	code, ok := f.code.Load(single)
+	if !ok {
+		code, _ = f.code.LoadOrStore(single, sync.OnceValue(func() *exec.Into { return f.make(single) }))
+	}
+	return code.(func() *exec.Into)()
+}
+
+// make compiles the code; nil where that is not possible. Values are the operands, the
+// accumulators, the results of the region, and what becomes of the accumulators.
+func (f *into) make(single uint64) *exec.Into {
+	k, of := f.Before.Kernel, f.Of
+	if out := k.Out[f.Folded]; out.DType != of.Compute || out.Compute != of.Compute {
+		return nil
+	}
+	before, err := body.Of(k)
+	if err != nil {
+		return nil
+	}
+	fold, err := body.Of(of)
+	if err != nil {
+		return nil
+	}
+	operands, results := len(k.In), len(k.Out)
+	last := operands + 1 + results
+	l := &loops.Rows{Operands: operands + 1, Scalars: len(f.Op.Attrs), Single: make([]bool, last+1), Stored: make([]bool, last+1), DTypes: make([]ir.DType, last+1)}
+	stage := loops.Stage{Graph: before.Expr, Inputs: lower.Inputs(before.Expr), Out: operands + 1, Results: results}
+	for i, p := range k.In {
+		l.DTypes[i], l.Single[i] = p.DType, single>>i&1 != 0
+		stage.In = append(stage.In, i)
+	}
+	for i, p := range k.Out {
+		l.DTypes[operands+1+i], l.Stored[operands+1+i] = p.DType, i != f.Folded
+	}
+	l.DTypes[operands], l.DTypes[last], l.Stored[last] = of.Compute, of.Compute, true
+	l.Stages = []loops.Stage{stage, {
+		Fold: &loops.Fold{Init: fold.Init, Map: fold.Map, Combine: fold.Combine, Operand: of.Op.In[0].Name, Inputs: lower.Inputs}, Into: true,
+		In: []int{operands + 1 + f.Folded, operands}, Out: last, Results: 1, Scalar: len(f.Before.Op.Attrs)}}
+	code, err := made.CompilePasses(l)
+	if err != nil {
+		return nil
+	}
+	own := &exec.Into{Words: code.Block, Run: code.Into, Fill: func(block []uint64, s []ir.Scalar) { code.Fill(block, 1, 0, s) }}
+	for _, v := range code.Values {
+		switch {
+		case v < operands:
+			v += results
+		case v == operands || v == last:
+			v = -1
+		default:
+			v -= operands + 1
+		}
+		own.Values = append(own.Values, v)
+	}
+	return own
 }

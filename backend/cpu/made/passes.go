@@ -100,3 +100,9 @@ func (p *Passes) Run(rows, length int, at []unsafe.Pointer, steps, ahead []int, 
 	code.Passes(rows, length, &at[0], &steps[0], &blocks[0], 8*p.Block, &ahead[0])
 	return true
 }
+
+// Into computes so many rows and folds them into accumulators that there are for every place of a
+// row. The words of one block are for all rows.
+func (p *Passes) Into(rows, length int, at []unsafe.Pointer, steps []int, block []uint64) {
+	p.main.Passes(rows, length, &at[0], &steps[0], &block[0], 0, &steps[0])
+}

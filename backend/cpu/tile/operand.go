@@ -146,6 +146,28 @@ func (o *Operand) Offset(i int) int {
 	return off + i*o.steps[0]
 }
 
+// Step returns the distance in elements of positions that follow one another in a row.
+func (o *Operand) Step() int { return o.step }
+
+// Rows returns how far in elements position lo is from the first, and how far apart rows rows of n
+// positions are of which each begins step positions after the one before, the first at lo. It
+// reports false where a row has elements of unequal distances, or rows have.
+func (o *Operand) Rows(lo, n, rows, step int) (off, down int, ok bool) {
+	off = o.Offset(lo)
+	last, in := len(o.shape)-1, lo%o.inner
+	switch {
+	case last == 0, in+n+(rows-1)*step <= o.inner:
+		return off, step * o.step, true
+	case in+n > o.inner || rows > 1 && step%o.inner != 0:
+		return 0, 0, false
+	}
+	row, each := lo/o.inner, step/o.inner
+	if last > 1 && row%o.shape[last-1]+(rows-1)*each >= o.shape[last-1] {
+		return 0, 0, false
+	}
+	return off, each * o.steps[last-1], true
+}
+
 // Load returns the elements at positions [lo, lo+n) in the wanted dtype, n at
 // most Size: in place where it can, else in buf.
 func (o *Operand) Load(lo, n int, buf *Buffer) unsafe.Pointer {

@@ -167,3 +167,32 @@ func BenchmarkCopy(b *testing.B) {
 		})
 	}
 }
+
+// TestRows: rows have the distances that their positions have, and one is refused only where
+// distances differ.
+func TestRows(t *testing.T) {
+	for _, v := range []struct{ shape, strides []int }{
+		{[]int{60}, []int{1}}, {[]int{60}, []int{0}}, {[]int{5, 12}, []int{20, 1}}, {[]int{5, 12}, []int{0, 1}}, {[]int{5, 12}, []int{3, 0}}, {[]int{3, 4, 5}, []int{50, 5, 1}}, {[]int{3, 4, 5}, []int{0, 1, 0}},
+	} {
+		memory := make([]float32, 300)
+		view := ir.View{Ptr: unsafe.Pointer(&memory[0]), DType: ir.Float32, Shape: v.shape, Strides: v.strides}
+		o := Of(view, ir.Float32)
+		for lo := range 60 {
+			for _, n := range []int{1, 2, 4, 5, 12} {
+				for _, step := range []int{1, 2, 4, 5, 10, 12, 20, 24} {
+					for rows := 1; lo+(rows-1)*step+n <= 60; rows++ {
+						off, down, ok := o.Rows(lo, n, rows, step)
+						if !ok && len(o.shape) == 1 {
+							t.Fatalf("%v: %d rows of %d from %d, %d apart, are refused", v, rows, n, lo, step)
+						}
+						for i := 0; ok && i < rows*n; i++ {
+							if got, want := off+i/n*down+i%n*o.Step(), o.Offset(lo+i/n*step+i%n); got != want {
+								t.Fatalf("%v: %d rows of %d from %d, %d apart: element %d is at %d, want %d", v, rows, n, lo, step, i, got, want)
+							}
+						}
+					}
+				}
+			}
+		}
+	}
+}
