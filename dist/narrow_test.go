@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"testing"
 
 	"github.com/sinter-go/sinter/dist"
@@ -15,6 +16,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // optimizers are those of package optim, in forms that read gradients in ways of their own.
@@ -117,12 +119,14 @@ func (n *trainee) left() (left, error) {
 	return out, err
 }
 
-// narrowWays are loops over one step.
-var narrowWays = map[string]struct {
+// A narrowWay is a loop over one step.
+type narrowWay struct {
 	aside bool
 	opts  []dist.Option
 	step  func(n *trainee, x, y T) error
-}{
+}
+
+var narrowWays = map[string]narrowWay{
 	"step": {aside: true, step: func(n *trainee, x, y T) error {
 		return errors.Join(n.o.ZeroGrad(), loss(n.d, x, y).Backward(), n.step())
 	}},
@@ -174,21 +178,34 @@ var narrowWays = map[string]struct {
 // TestNarrow: steps by averages as they travelled, in 16 bits, leave to the bit what steps by the
 // float32 numbers that they stand for do.
 func TestNarrow(t *testing.T) {
-	for w, way := range slices.Sorted(maps.Keys(narrowWays)) {
-		c := narrowWays[way]
-		for o, optimizer := range append(slices.Sorted(maps.Keys(optimizers)), "sharded") {
-			for k, compress := range []tensor.DType{tensor.BFloat16, tensor.Float16} {
+	for _, ranks := range []int{2, 3} {
+		each(t, ranks, func(t *testing.T, devices []device.Device) {
+			groups, err := dist.Local(devices, dist.Timeout(patience.Left(t))) // of all cases: GPUs take a second to connect
+			must(t, err)
+			narrowCases(t, ranks == 3, func(t *testing.T, c narrowCase) { c.compare(t, groups) })
+			for _, g := range groups {
+				must(t, g.Close())
+			}
+		})
+	}
+}
+
+// narrowCases calls f for every case; fewer of short tests, and of many ranks.
+func narrowCases(t *testing.T, many bool, f func(t *testing.T, c narrowCase)) {
+	for name, way := range narrowWays {
+		for _, optimizer := range append(slices.Sorted(maps.Keys(optimizers)), "sharded") {
+			if many && testing.Short() && optimizer != "SGD" {
+				continue
+			}
+			for _, compress := range []tensor.DType{tensor.BFloat16, tensor.Float16} {
 				for i, opts := range [][]dist.Option{{dist.BucketBytes(100)}, nil} {
-					if optimizer != "SGD" && (i > 0) != (compress == tensor.Float16) {
+					if optimizer != "SGD" && (i > 0) != (compress == tensor.Float16) || testing.Short() && i > 0 {
 						continue
 					}
-					for a, apart := range []int{1 << 20, 100} { // of some gradients, or none
-						if testing.Short() && (2*k+a+w+o)%4 != 0 { // other ways and optimizers have these
-							continue
-						}
-						t.Run(fmt.Sprint(way, ",", optimizer, ",", compress, ",", i, ",", apart), func(t *testing.T) {
+					for _, apart := range []int{1 << 20, 100} { // of some gradients, or none
+						t.Run(fmt.Sprint(name, ",", optimizer, ",", compress, ",", i, ",", apart), func(t *testing.T) {
 							defer dist.SetApartBytes(dist.SetApartBytes(apart))
-							narrow(t, optimizer, c.aside, append(append(opts, c.opts...), dist.Compress(compress)), c.step)
+							f(t, narrowCase{optimizer, way, append(append(opts, way.opts...), dist.Compress(compress))})
 						})
 					}
 				}
@@ -197,34 +214,44 @@ func TestNarrow(t *testing.T) {
 	}
 }
 
-func narrow(t *testing.T, optimizer string, aside bool, opts []dist.Option, step func(n *trainee, x, y T) error) {
-	for _, ranks := range []int{2, 3} {
-		if ranks == 3 && testing.Short() && optimizer != "SGD" {
-			continue
+// A narrowCase is a loop of steps by one optimizer.
+type narrowCase struct {
+	optimizer string
+	way       narrowWay
+	opts      []dist.Option
+}
+
+// compare compares what steps by averages in 16 bits and by converted ones leave.
+func (c narrowCase) compare(t *testing.T, groups []*dist.Group) {
+	var got [2][]left
+	for wide := range got {
+		got[wide] = make([]left, len(groups))
+		errs := make([]error, len(groups))
+		var all sync.WaitGroup
+		for rank, g := range groups {
+			all.Go(func() { got[wide][rank], errs[rank] = c.train(t, g, wide == 1) })
 		}
-		each(t, ranks, func(t *testing.T, devices []device.Device) {
-			var got [2][]left
-			for wide := range got {
-				got[wide] = make([]left, ranks)
-				must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
-					n, err := newTrainee(t, g, optimizer, aside, wide == 1, opts...)
-					if err != nil {
-						return err
-					}
-					for i := range steps {
-						x, y := n.share(i)
-						if err := tensor.Scope(func() error { return step(n, x, y) }); err != nil {
-							return err
-						}
-					}
-					got[wide][g.Rank()], err = n.left()
-					return errors.Join(err, n.d.Close())
-				})...))
-			}
-			equal(t, "what is left", got[0], got[1])
-			equal(t, "the last rank", got[0][ranks-1], got[0][0])
-		})
+		all.Wait()
+		must(t, errors.Join(errs...))
 	}
+	equal(t, "what is left", got[0], got[1])
+	equal(t, "the last rank", got[0][len(groups)-1], got[0][0])
+}
+
+// train makes the steps of a rank, and returns what they leave.
+func (c narrowCase) train(t *testing.T, g *dist.Group, wide bool) (left, error) {
+	n, err := newTrainee(t, g, c.optimizer, c.way.aside, wide, c.opts...)
+	if err != nil {
+		return nil, err
+	}
+	for i := range steps {
+		x, y := n.share(i)
+		if err := tensor.Scope(func() error { return c.way.step(n, x, y) }); err != nil {
+			return nil, err
+		}
+	}
+	is, err := n.left()
+	return is, errors.Join(err, n.d.Close())
 }
 
 // TestNarrowCaptured: replays of a captured Minimize leave what eager steps do, gradients too, which
