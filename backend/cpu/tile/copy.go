@@ -94,8 +94,10 @@ func copyRuns(dst, src ir.View, n int) bool {
 }
 
 const (
-	// pieceBytes is what one processor copies at a time.
-	pieceBytes = 256 << 10
+	// pieceBytes is what one processor copies at a time, at least, and pieces into how many
+	// of them a copy is cut, at most.
+	pieceBytes = 32 << 10
+	pieces     = 64
 	// aheadBytes is from where to where memory is asked for that is streamed soon.
 	aheadBytes = 4096
 )
@@ -111,12 +113,13 @@ func copyFlat(dst, src ir.View, n int) {
 		move.Copy(level, dst.Ptr, src.Ptr, n)
 		return
 	}
+	piece := max(pieceBytes, n/pieces&^(move.Line-1))
 	past := move.UncachedAt(level)
 	if 2*n < lastCache() || !past.Usable() {
-		pool.For(n, pieceBytes, func(lo, hi int) { move.Copy(level, unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
+		pool.For(n, piece, func(lo, hi int) { move.Copy(level, unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo) })
 		return
 	}
-	pool.For(n, pieceBytes, func(lo, hi int) {
+	pool.For(n, piece, func(lo, hi int) {
 		to, from, n := unsafe.Add(dst.Ptr, lo), unsafe.Add(src.Ptr, lo), hi-lo
 		if over := int(uintptr(to) % move.Line); over != 0 {
 			head := min(n, move.Line-over)
