@@ -35,6 +35,7 @@ type Loop struct {
 	Past    bool // past the caches
 	Each    int  // elements of the function that are one of the body
 	Chain   bool // its code is x86.Chain's
+	Shared  int  // operands behind the first that are scalars, of one element for all
 }
 
 // A Set is what a body has for an instruction set; nil where there is nothing.
@@ -42,6 +43,7 @@ type Set struct {
 	Main, Past        *Loop
 	Float16, BFloat16 *Loop // with operands and results stored so; one for both where it may be
 	Float32           *Loop // with the last operands stored so
+	Shared            *Loop // with operands behind the first that have one element for all
 	Ports             *Loop // with operands and results stored as the body's In and Out
 }
 
@@ -97,6 +99,9 @@ func (b *Body) Loops(isa x86.ISA) (Set, error) {
 		return Set{}, err
 	}
 	set := Set{Main: &Loop{ISA: isa, Prog: lower.Neutral(typed), Each: each}}
+	if p := lower.Shared(set.Main.Prog); p != nil && each == 1 && len(typed.Args()) > 2 && !calls(p) && p.Weight() <= shared {
+		set.Shared = &Loop{ISA: isa, Prog: p, Each: 1, Shared: len(typed.Args()) - 1}
+	}
 	if b.Graph.T == ir.Float32 {
 		set.Past = &Loop{ISA: isa, Prog: set.Main.Prog, Past: true, Each: each}
 		set.stored(b, typed)
@@ -138,6 +143,10 @@ func (s *Set) stored(b *Body, p *lane.Prog) {
 		}
 	}
 }
+
+// shared is the most operations of a loop of three or more operands that has another for operands
+// of one element each: to read these as often as the first would be most of the work.
+const shared = 8
 
 // calls reports whether a program calls functions.
 func calls(p *lane.Prog) bool { return len(called(p)) > 0 }

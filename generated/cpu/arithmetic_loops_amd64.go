@@ -188,16 +188,28 @@ func addScaledGradYFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index in
 func addcdivFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcdivFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcdivFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcdivFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcdivFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcdivFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcdivFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func addcdivFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
@@ -278,16 +290,28 @@ func addcmulInt64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 func addcmulFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcmulFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func addcmulFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcmulFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
+func addcmulFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func addcmulFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func addcmulFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func addcmulFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)

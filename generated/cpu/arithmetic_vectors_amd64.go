@@ -165,6 +165,10 @@ func addcdivFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	addcdivFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcdivFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcdivFloat32SharedAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
 func addcdivFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -173,12 +177,24 @@ func addcdivFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 	addcdivFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcdivFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcdivFloat32SharedAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
 func addcdivFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcdivFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcdivFloat64SharedAVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 func addcdivFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcdivFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func addcdivFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcdivFloat64SharedAVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Element8(p[2]), vector.Element8(p[3])}, index)
 }
 
 func addcdivFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -186,8 +202,8 @@ func addcdivFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 }
 
 var addcdivVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: addcdivFloat32AVX2Loop, AVX512: addcdivFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivFloat32PastAVX2Loop, AVX512: addcdivFloat32PastAVX512Loop}},
-	{Variant: 0, DType: ir.Float64, AVX2: addcdivFloat64AVX2Loop, AVX512: addcdivFloat64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: addcdivFloat32AVX2Loop, AVX512: addcdivFloat32AVX512Loop, Past: vector.Loops{AVX2: addcdivFloat32PastAVX2Loop, AVX512: addcdivFloat32PastAVX512Loop}, Shared: vector.Loops{AVX2: addcdivFloat32SharedAVX2Loop, AVX512: addcdivFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcdivFloat64AVX2Loop, AVX512: addcdivFloat64AVX512Loop, Shared: vector.Loops{AVX2: addcdivFloat64SharedAVX2Loop, AVX512: addcdivFloat64SharedAVX512Loop}},
 }
 
 func addcdivGradYFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -300,6 +316,10 @@ func addcmulFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index 
 	addcmulFloat32PastAVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcmulFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcmulFloat32SharedAVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
 func addcmulFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcmulFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
@@ -308,12 +328,24 @@ func addcmulFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 	addcmulFloat32PastAVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcmulFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcmulFloat32SharedAVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
 func addcmulFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcmulFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 }
 
+func addcmulFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcmulFloat64SharedAVX2(n, p, &[3]uint64{vector.Float64(s[0]), vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 func addcmulFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	addcmulFloat64AVX2(n, p, &[1]uint64{vector.Float64(s[0])}, index)
+}
+
+func addcmulFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	addcmulFloat64SharedAVX512(n, p, &[3]uint64{vector.Float64(s[0]), vector.Element8(p[2]), vector.Element8(p[3])}, index)
 }
 
 func addcmulFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -326,8 +358,8 @@ var addcmulVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Int16, AVX2: addcmulInt16AVX2Loop, AVX512: addcmulInt16AVX512Loop},
 	{Variant: 0, DType: ir.Int32, AVX2: addcmulInt32AVX2Loop, AVX512: addcmulInt32AVX512Loop},
 	{Variant: 0, DType: ir.Int64, AVX2: addcmulInt64AVX2Loop, AVX512: addcmulInt64AVX512Loop},
-	{Variant: 0, DType: ir.Float32, AVX2: addcmulFloat32AVX2Loop, AVX512: addcmulFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulFloat32PastAVX2Loop, AVX512: addcmulFloat32PastAVX512Loop}},
-	{Variant: 0, DType: ir.Float64, AVX2: addcmulFloat64AVX2Loop, AVX512: addcmulFloat64AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: addcmulFloat32AVX2Loop, AVX512: addcmulFloat32AVX512Loop, Past: vector.Loops{AVX2: addcmulFloat32PastAVX2Loop, AVX512: addcmulFloat32PastAVX512Loop}, Shared: vector.Loops{AVX2: addcmulFloat32SharedAVX2Loop, AVX512: addcmulFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: addcmulFloat64AVX2Loop, AVX512: addcmulFloat64AVX512Loop, Shared: vector.Loops{AVX2: addcmulFloat64SharedAVX2Loop, AVX512: addcmulFloat64SharedAVX512Loop}},
 }
 
 func addcmulGradYFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

@@ -86,16 +86,28 @@ func quotientOrZeroGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, 
 func rowDistanceFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rowDistanceFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func rowDistanceFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func rowDistanceFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rowDistanceFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func rowDistanceFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rowDistanceFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func rowDistanceFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rowDistanceFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func rowDistanceFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -88,9 +88,25 @@ var quotientOrZeroGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: quotientOrZeroGradYFloat64AVX2, AVX512: quotientOrZeroGradYFloat64AVX512},
 }
 
+func rowDistanceFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rowDistanceFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func rowDistanceFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rowDistanceFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func rowDistanceFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rowDistanceFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func rowDistanceFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rowDistanceFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var rowDistanceVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: rowDistanceFloat32AVX2, AVX512: rowDistanceFloat32AVX512, Past: vector.Loops{AVX2: rowDistanceFloat32PastAVX2, AVX512: rowDistanceFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: rowDistanceFloat64AVX2, AVX512: rowDistanceFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: rowDistanceFloat32AVX2, AVX512: rowDistanceFloat32AVX512, Past: vector.Loops{AVX2: rowDistanceFloat32PastAVX2, AVX512: rowDistanceFloat32PastAVX512}, Shared: vector.Loops{AVX2: rowDistanceFloat32SharedAVX2Loop, AVX512: rowDistanceFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: rowDistanceFloat64AVX2, AVX512: rowDistanceFloat64AVX512, Shared: vector.Loops{AVX2: rowDistanceFloat64SharedAVX2Loop, AVX512: rowDistanceFloat64SharedAVX512Loop}},
 }
 
 func scaledUint8AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {

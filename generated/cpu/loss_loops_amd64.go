@@ -32,16 +32,28 @@ func bceElementsFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 func bceGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func bceGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bceGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func bceGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func bceGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func bceGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func bceGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func bceGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -272,16 +284,28 @@ func squaredDistanceFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func squaredDistanceGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func squaredDistanceGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func squaredDistanceGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func squaredDistanceGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func squaredDistanceGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func squaredDistanceGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func squaredDistanceGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func squaredDistanceGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func squaredDistanceGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func squaredDistanceGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -15,9 +15,25 @@ var bceElementsVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: bceElementsFloat64AVX2, AVX512: bceElementsFloat64AVX512},
 }
 
+func bceGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bceGradFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func bceGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bceGradFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func bceGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bceGradFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func bceGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	bceGradFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var bceGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: bceGradFloat32AVX2, AVX512: bceGradFloat32AVX512, Past: vector.Loops{AVX2: bceGradFloat32PastAVX2, AVX512: bceGradFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: bceGradFloat64AVX2, AVX512: bceGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: bceGradFloat32AVX2, AVX512: bceGradFloat32AVX512, Past: vector.Loops{AVX2: bceGradFloat32PastAVX2, AVX512: bceGradFloat32PastAVX512}, Shared: vector.Loops{AVX2: bceGradFloat32SharedAVX2Loop, AVX512: bceGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: bceGradFloat64AVX2, AVX512: bceGradFloat64AVX512, Shared: vector.Loops{AVX2: bceGradFloat64SharedAVX2Loop, AVX512: bceGradFloat64SharedAVX512Loop}},
 }
 
 var bceGradGradGVectors = []vector.Loop{
@@ -224,7 +240,23 @@ var squaredDistanceVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceFloat64AVX2, AVX512: squaredDistanceFloat64AVX512},
 }
 
+func squaredDistanceGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	squaredDistanceGradFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func squaredDistanceGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	squaredDistanceGradFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func squaredDistanceGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	squaredDistanceGradFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func squaredDistanceGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	squaredDistanceGradFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var squaredDistanceGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradFloat32AVX2, AVX512: squaredDistanceGradFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradFloat32PastAVX2, AVX512: squaredDistanceGradFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradFloat64AVX2, AVX512: squaredDistanceGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: squaredDistanceGradFloat32AVX2, AVX512: squaredDistanceGradFloat32AVX512, Past: vector.Loops{AVX2: squaredDistanceGradFloat32PastAVX2, AVX512: squaredDistanceGradFloat32PastAVX512}, Shared: vector.Loops{AVX2: squaredDistanceGradFloat32SharedAVX2Loop, AVX512: squaredDistanceGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: squaredDistanceGradFloat64AVX2, AVX512: squaredDistanceGradFloat64AVX512, Shared: vector.Loops{AVX2: squaredDistanceGradFloat64SharedAVX2Loop, AVX512: squaredDistanceGradFloat64SharedAVX512Loop}},
 }

@@ -11,13 +11,25 @@ import (
 )
 
 //go:noescape
+func centredAffineFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
 func centredAffineFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredAffineFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func centredAffineFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func centredAffineFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
 func centredAffineFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredAffineFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func centredAffineFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -95,13 +107,25 @@ func centredAffineGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 func centredAffineGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func centredProductFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func centredProductFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func centredProductFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func centredProductFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func centredProductFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func centredProductFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func centredProductFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -119,13 +143,25 @@ func centredProductGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar,
 func centredProductGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormAffineGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
+
+//go:noescape
 func layerNormAffineGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
 
 //go:noescape
 func layerNormAffineGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormAffineGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
+
+//go:noescape
 func layerNormAffineGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormAffineGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
 
 //go:noescape
 func layerNormAffineGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -221,13 +257,25 @@ func layerNormAffineGradGradXFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scala
 func layerNormAffineGradGradXFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
 func layerNormGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func layerNormGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func layerNormGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
+
+//go:noescape
 func layerNormGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func layerNormGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[4]uint64, index int64)
 
 //go:noescape
 func layerNormGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -317,13 +365,25 @@ func logSoftmaxGradGradYFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func logSoftmaxGradGradYFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rmsNormAffineGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func rmsNormAffineGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rmsNormAffineGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func rmsNormAffineGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rmsNormAffineGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func rmsNormAffineGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rmsNormAffineGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func rmsNormAffineGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -359,13 +419,25 @@ func rmsNormAffineGradGradRstdFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scal
 func rmsNormAffineGradGradRstdFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rmsNormGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func rmsNormGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rmsNormGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func rmsNormGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func rmsNormGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func rmsNormGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func rmsNormGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func rmsNormGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -392,6 +464,9 @@ func scaleShiftFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 func scaleShiftFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaleShiftFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaleShiftFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -404,10 +479,19 @@ func scaleShiftFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, in
 func scaleShiftFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaleShiftFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaleShiftFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaleShiftFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaleShiftFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaleShiftFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func scaleShiftFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -422,6 +506,9 @@ func scaledProductFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, i
 func scaledProductFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaledProductFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaledProductFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -434,10 +521,19 @@ func scaledProductFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar,
 func scaledProductFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaledProductFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaledProductFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func scaledProductFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func scaledProductFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func scaledProductFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func scaledProductFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
@@ -482,6 +578,9 @@ func softmaxGradFloat32Float16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, ind
 func softmaxGradFloat32BFloat16AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softmaxGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func softmaxGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
@@ -494,10 +593,19 @@ func softmaxGradFloat32Float16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, i
 func softmaxGradFloat32BFloat16AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softmaxGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func softmaxGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func softmaxGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func softmaxGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func softmaxGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func softmaxGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

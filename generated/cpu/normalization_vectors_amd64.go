@@ -7,11 +7,28 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
+	"unsafe"
 )
 
+func centredAffineFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredAffineFloat32SharedAVX2(n, p, &[4]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5])}, index)
+}
+
+func centredAffineFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredAffineFloat32SharedAVX512(n, p, &[4]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5])}, index)
+}
+
+func centredAffineFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredAffineFloat64SharedAVX2(n, p, &[4]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5])}, index)
+}
+
+func centredAffineFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredAffineFloat64SharedAVX512(n, p, &[4]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5])}, index)
+}
+
 var centredAffineVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: centredAffineFloat32AVX2, AVX512: centredAffineFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: centredAffineFloat64AVX2, AVX512: centredAffineFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: centredAffineFloat32AVX2, AVX512: centredAffineFloat32AVX512, Shared: vector.Loops{AVX2: centredAffineFloat32SharedAVX2Loop, AVX512: centredAffineFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredAffineFloat64AVX2, AVX512: centredAffineFloat64AVX512, Shared: vector.Loops{AVX2: centredAffineFloat64SharedAVX2Loop, AVX512: centredAffineFloat64SharedAVX512Loop}},
 }
 
 var centredAffineGradMeanVectors = []vector.Loop{
@@ -34,9 +51,25 @@ var centredAffineGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
 }
 
+func centredProductFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredProductFloat32SharedAVX2(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func centredProductFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredProductFloat32SharedAVX512(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func centredProductFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredProductFloat64SharedAVX2(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
+func centredProductFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	centredProductFloat64SharedAVX512(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
 var centredProductVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: centredProductFloat32AVX2, AVX512: centredProductFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: centredProductFloat64AVX2, AVX512: centredProductFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: centredProductFloat32AVX2, AVX512: centredProductFloat32AVX512, Shared: vector.Loops{AVX2: centredProductFloat32SharedAVX2Loop, AVX512: centredProductFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: centredProductFloat64AVX2, AVX512: centredProductFloat64AVX512, Shared: vector.Loops{AVX2: centredProductFloat64SharedAVX2Loop, AVX512: centredProductFloat64SharedAVX512Loop}},
 }
 
 var centredProductGradGVectors = []vector.Loop{
@@ -59,9 +92,25 @@ var centredProductGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
 }
 
+func layerNormAffineGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormAffineGradFloat32SharedAVX2(n, p, &[5]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5]), vector.Element4(p[6])}, index)
+}
+
+func layerNormAffineGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormAffineGradFloat32SharedAVX512(n, p, &[5]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5]), vector.Element4(p[6])}, index)
+}
+
+func layerNormAffineGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormAffineGradFloat64SharedAVX2(n, p, &[5]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5]), vector.Element8(p[6])}, index)
+}
+
+func layerNormAffineGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormAffineGradFloat64SharedAVX512(n, p, &[5]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5]), vector.Element8(p[6])}, index)
+}
+
 var layerNormAffineGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradFloat32AVX2, AVX512: layerNormAffineGradFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradFloat64AVX2, AVX512: layerNormAffineGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormAffineGradFloat32AVX2, AVX512: layerNormAffineGradFloat32AVX512, Shared: vector.Loops{AVX2: layerNormAffineGradFloat32SharedAVX2Loop, AVX512: layerNormAffineGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradFloat64AVX2, AVX512: layerNormAffineGradFloat64AVX512, Shared: vector.Loops{AVX2: layerNormAffineGradFloat64SharedAVX2Loop, AVX512: layerNormAffineGradFloat64SharedAVX512Loop}},
 }
 
 var layerNormAffineGradGradCVectors = []vector.Loop{
@@ -89,9 +138,25 @@ var layerNormAffineGradGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
 }
 
+func layerNormGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormGradFloat32SharedAVX2(n, p, &[4]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5])}, index)
+}
+
+func layerNormGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormGradFloat32SharedAVX512(n, p, &[4]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4]), vector.Element4(p[5])}, index)
+}
+
+func layerNormGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormGradFloat64SharedAVX2(n, p, &[4]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5])}, index)
+}
+
+func layerNormGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	layerNormGradFloat64SharedAVX512(n, p, &[4]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4]), vector.Element8(p[5])}, index)
+}
+
 var layerNormGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradFloat32AVX2, AVX512: layerNormGradFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradFloat64AVX2, AVX512: layerNormGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: layerNormGradFloat32AVX2, AVX512: layerNormGradFloat32AVX512, Shared: vector.Loops{AVX2: layerNormGradFloat32SharedAVX2Loop, AVX512: layerNormGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradFloat64AVX2, AVX512: layerNormGradFloat64AVX512, Shared: vector.Loops{AVX2: layerNormGradFloat64SharedAVX2Loop, AVX512: layerNormGradFloat64SharedAVX512Loop}},
 }
 
 var layerNormGradGradCVectors = []vector.Loop{
@@ -129,9 +194,25 @@ var logSoftmaxGradGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: logSoftmaxGradGradYFloat64AVX2, AVX512: logSoftmaxGradGradYFloat64AVX512},
 }
 
+func rmsNormAffineGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormAffineGradFloat32SharedAVX2(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func rmsNormAffineGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormAffineGradFloat32SharedAVX512(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func rmsNormAffineGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormAffineGradFloat64SharedAVX2(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
+func rmsNormAffineGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormAffineGradFloat64SharedAVX512(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
 var rmsNormAffineGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradFloat32AVX2, AVX512: rmsNormAffineGradFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradFloat64AVX2, AVX512: rmsNormAffineGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormAffineGradFloat32AVX2, AVX512: rmsNormAffineGradFloat32AVX512, Shared: vector.Loops{AVX2: rmsNormAffineGradFloat32SharedAVX2Loop, AVX512: rmsNormAffineGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormAffineGradFloat64AVX2, AVX512: rmsNormAffineGradFloat64AVX512, Shared: vector.Loops{AVX2: rmsNormAffineGradFloat64SharedAVX2Loop, AVX512: rmsNormAffineGradFloat64SharedAVX512Loop}},
 }
 
 var rmsNormAffineGradGradCVectors = []vector.Loop{
@@ -149,9 +230,25 @@ var rmsNormAffineGradGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: layerNormAffineGradGradXFloat64AVX2, AVX512: layerNormAffineGradGradXFloat64AVX512},
 }
 
+func rmsNormGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormGradFloat32SharedAVX2(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func rmsNormGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormGradFloat32SharedAVX512(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func rmsNormGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormGradFloat64SharedAVX2(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
+func rmsNormGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	rmsNormGradFloat64SharedAVX512(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
 var rmsNormGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: rmsNormGradFloat32AVX2, AVX512: rmsNormGradFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: rmsNormGradFloat64AVX2, AVX512: rmsNormGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: rmsNormGradFloat32AVX2, AVX512: rmsNormGradFloat32AVX512, Shared: vector.Loops{AVX2: rmsNormGradFloat32SharedAVX2Loop, AVX512: rmsNormGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: rmsNormGradFloat64AVX2, AVX512: rmsNormGradFloat64AVX512, Shared: vector.Loops{AVX2: rmsNormGradFloat64SharedAVX2Loop, AVX512: rmsNormGradFloat64SharedAVX512Loop}},
 }
 
 var rmsNormGradGradCVectors = []vector.Loop{
@@ -169,14 +266,46 @@ var rmsNormGradGradYVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: layerNormGradGradYFloat64AVX2, AVX512: layerNormGradGradYFloat64AVX512},
 }
 
+func scaleShiftFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaleShiftFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func scaleShiftFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaleShiftFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func scaleShiftFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaleShiftFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func scaleShiftFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaleShiftFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var scaleShiftVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: scaleShiftFloat32AVX2, AVX512: scaleShiftFloat32AVX512, Past: vector.Loops{AVX2: scaleShiftFloat32PastAVX2, AVX512: scaleShiftFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaleShiftFloat32Float16AVX2, AVX512: scaleShiftFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaleShiftFloat32BFloat16AVX2, AVX512: scaleShiftFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: scaleShiftFloat64AVX2, AVX512: scaleShiftFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: scaleShiftFloat32AVX2, AVX512: scaleShiftFloat32AVX512, Past: vector.Loops{AVX2: scaleShiftFloat32PastAVX2, AVX512: scaleShiftFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaleShiftFloat32Float16AVX2, AVX512: scaleShiftFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaleShiftFloat32BFloat16AVX2, AVX512: scaleShiftFloat32BFloat16AVX512}, Shared: vector.Loops{AVX2: scaleShiftFloat32SharedAVX2Loop, AVX512: scaleShiftFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaleShiftFloat64AVX2, AVX512: scaleShiftFloat64AVX512, Shared: vector.Loops{AVX2: scaleShiftFloat64SharedAVX2Loop, AVX512: scaleShiftFloat64SharedAVX512Loop}},
+}
+
+func scaledProductFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledProductFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func scaledProductFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledProductFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func scaledProductFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledProductFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func scaledProductFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	scaledProductFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
 }
 
 var scaledProductVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: scaledProductFloat32AVX2, AVX512: scaledProductFloat32AVX512, Past: vector.Loops{AVX2: scaledProductFloat32PastAVX2, AVX512: scaledProductFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductFloat32Float16AVX2, AVX512: scaledProductFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductFloat32BFloat16AVX2, AVX512: scaledProductFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: scaledProductFloat64AVX2, AVX512: scaledProductFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: scaledProductFloat32AVX2, AVX512: scaledProductFloat32AVX512, Past: vector.Loops{AVX2: scaledProductFloat32PastAVX2, AVX512: scaledProductFloat32PastAVX512}, Float16: vector.Loops{AVX2: scaledProductFloat32Float16AVX2, AVX512: scaledProductFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: scaledProductFloat32BFloat16AVX2, AVX512: scaledProductFloat32BFloat16AVX512}, Shared: vector.Loops{AVX2: scaledProductFloat32SharedAVX2Loop, AVX512: scaledProductFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: scaledProductFloat64AVX2, AVX512: scaledProductFloat64AVX512, Shared: vector.Loops{AVX2: scaledProductFloat64SharedAVX2Loop, AVX512: scaledProductFloat64SharedAVX512Loop}},
 }
 
 var scaledProductGradGVectors = []vector.Loop{
@@ -194,9 +323,25 @@ var scaledProductGradXVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: centredAffineGradXFloat64AVX2, AVX512: centredAffineGradXFloat64AVX512},
 }
 
+func softmaxGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softmaxGradFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func softmaxGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softmaxGradFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func softmaxGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softmaxGradFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func softmaxGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	softmaxGradFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var softmaxGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: softmaxGradFloat32AVX2, AVX512: softmaxGradFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradFloat32PastAVX2, AVX512: softmaxGradFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradFloat32Float16AVX2, AVX512: softmaxGradFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradFloat32BFloat16AVX2, AVX512: softmaxGradFloat32BFloat16AVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: softmaxGradFloat64AVX2, AVX512: softmaxGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: softmaxGradFloat32AVX2, AVX512: softmaxGradFloat32AVX512, Past: vector.Loops{AVX2: softmaxGradFloat32PastAVX2, AVX512: softmaxGradFloat32PastAVX512}, Float16: vector.Loops{AVX2: softmaxGradFloat32Float16AVX2, AVX512: softmaxGradFloat32Float16AVX512}, BFloat16: vector.Loops{AVX2: softmaxGradFloat32BFloat16AVX2, AVX512: softmaxGradFloat32BFloat16AVX512}, Shared: vector.Loops{AVX2: softmaxGradFloat32SharedAVX2Loop, AVX512: softmaxGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: softmaxGradFloat64AVX2, AVX512: softmaxGradFloat64AVX512, Shared: vector.Loops{AVX2: softmaxGradFloat64SharedAVX2Loop, AVX512: softmaxGradFloat64SharedAVX512Loop}},
 }
 
 var softmaxGradGradSVectors = []vector.Loop{

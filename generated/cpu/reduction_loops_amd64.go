@@ -56,16 +56,28 @@ func momentsFinishFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index i
 func normTwoGradFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func normTwoGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func normTwoGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func normTwoGradFloat32PastAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func normTwoGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func normTwoGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func normTwoGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
 func normTwoGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func normTwoGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func normTwoGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -66,9 +66,25 @@ var momentsFinishVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: momentsFinishFloat64AVX2Loop, AVX512: momentsFinishFloat64AVX512Loop},
 }
 
+func normTwoGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	normTwoGradFloat32SharedAVX2(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func normTwoGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	normTwoGradFloat32SharedAVX512(n, p, &[2]uint64{vector.Element4(p[2]), vector.Element4(p[3])}, index)
+}
+
+func normTwoGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	normTwoGradFloat64SharedAVX2(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
+func normTwoGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	normTwoGradFloat64SharedAVX512(n, p, &[2]uint64{vector.Element8(p[2]), vector.Element8(p[3])}, index)
+}
+
 var normTwoGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}},
-	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: normTwoGradFloat32AVX2, AVX512: normTwoGradFloat32AVX512, Past: vector.Loops{AVX2: normTwoGradFloat32PastAVX2, AVX512: normTwoGradFloat32PastAVX512}, Shared: vector.Loops{AVX2: normTwoGradFloat32SharedAVX2Loop, AVX512: normTwoGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: normTwoGradFloat64AVX2, AVX512: normTwoGradFloat64AVX512, Shared: vector.Loops{AVX2: normTwoGradFloat64SharedAVX2Loop, AVX512: normTwoGradFloat64SharedAVX512Loop}},
 }
 
 var normTwoGradGradGVectors = []vector.Loop{

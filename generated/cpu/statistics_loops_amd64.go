@@ -227,13 +227,25 @@ func floatLogsumexpFinishFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, i
 func floatLogsumexpFinishFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logsumexpGradFloat32SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func logsumexpGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat32SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func logsumexpGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func logsumexpGradFloat64SharedAVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+
+//go:noescape
 func logsumexpGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func logsumexpGradFloat64SharedAVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
 func logsumexpGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
+	"unsafe"
 )
 
 var aminmaxStartVectors = []vector.Loop{
@@ -99,7 +100,23 @@ var floatLogsumexpFinishVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: floatLogsumexpFinishFloat64AVX2, AVX512: floatLogsumexpFinishFloat64AVX512},
 }
 
+func logsumexpGradFloat32SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logsumexpGradFloat32SharedAVX2(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func logsumexpGradFloat32SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logsumexpGradFloat32SharedAVX512(n, p, &[3]uint64{vector.Element4(p[2]), vector.Element4(p[3]), vector.Element4(p[4])}, index)
+}
+
+func logsumexpGradFloat64SharedAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logsumexpGradFloat64SharedAVX2(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
+func logsumexpGradFloat64SharedAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	logsumexpGradFloat64SharedAVX512(n, p, &[3]uint64{vector.Element8(p[2]), vector.Element8(p[3]), vector.Element8(p[4])}, index)
+}
+
 var logsumexpGradVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: logsumexpGradFloat32AVX2, AVX512: logsumexpGradFloat32AVX512},
-	{Variant: 0, DType: ir.Float64, AVX2: logsumexpGradFloat64AVX2, AVX512: logsumexpGradFloat64AVX512},
+	{Variant: 0, DType: ir.Float32, AVX2: logsumexpGradFloat32AVX2, AVX512: logsumexpGradFloat32AVX512, Shared: vector.Loops{AVX2: logsumexpGradFloat32SharedAVX2Loop, AVX512: logsumexpGradFloat32SharedAVX512Loop}},
+	{Variant: 0, DType: ir.Float64, AVX2: logsumexpGradFloat64AVX2, AVX512: logsumexpGradFloat64AVX512, Shared: vector.Loops{AVX2: logsumexpGradFloat64SharedAVX2Loop, AVX512: logsumexpGradFloat64SharedAVX512Loop}},
 }

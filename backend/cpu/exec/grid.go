@@ -7,6 +7,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/move"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -24,6 +25,8 @@ const (
 	// many elements several of them have.
 	packCols = 512
 	packSize = 1024
+	// sharedCols is the length of the shortest rows that a shared loop is called for.
+	sharedCols = 64
 	// leastRows is the least extent of the axis that crossing views run along.
 	leastRows = 4
 )
@@ -33,11 +36,12 @@ const (
 // Views that are stored along another axis than the last, as transposed ones are, are
 // transposed a block at a time, so that whole cache lines are used.
 type grid struct {
-	shape   []int // the axes of the call, neighbours joined where every view allows
-	rowAxis int   // the axis that crossing views are stored along, or the last but one
-	crosses bool  // a view does
-	packed  bool  // a block's rows are computed at once
-	outers  bool  // a block's rows are computed by outer
+	shape   []int       // the axes of the call, neighbours joined where every view allows
+	rowAxis int         // the axis that crossing views are stored along, or the last but one
+	crosses bool        // a view does
+	packed  bool        // a block's rows are computed at once
+	outers  bool        // a block's rows are computed by outer
+	shared  vector.Func // computes rows whose operands behind the first have one element each; nil where others are
 	outer   outer
 	rows    int // of a block, and its columns
 	cols    int
@@ -77,7 +81,10 @@ func (g *grid) make(c *ir.Call, code *code, e *elementwise) bool {
 	out, cols := &g.views[0], g.shape[last]
 	out.step, out.down = out.steps[last], out.steps[g.rowAxis]
 	g.outers = !g.crosses && cols >= shortestRow && g.outer.make(c, g.views)
-	g.packed = !g.crosses && !g.outers && cols <= packCols && out.same && out.step == 1 && out.down == cols
+	if g.shared = nil; !g.crosses && !g.outers && cols >= sharedCols && g.shares(last) {
+		g.shared = code.set.Shared
+	}
+	g.packed = !g.crosses && !g.outers && g.shared == nil && cols <= packCols && out.same && out.step == 1 && out.down == cols
 	switch {
 	case g.crosses:
 		g.rows, g.cols = blockRows, min(blockCols, cols)
@@ -90,13 +97,24 @@ func (g *grid) make(c *ir.Call, code *code, e *elementwise) bool {
 	return true
 }
 
+// shares reports whether the views are those that a shared loop reads and writes.
+func (g *grid) shares(last int) bool {
+	for i := range g.views {
+		v := &g.views[i]
+		if step := v.steps[last]; !v.same || step != 1 && i < 2 || step != 0 && i >= 2 {
+			return false
+		}
+	}
+	return true
+}
+
 // chooseRun decides which views are used in place, and how long a call of the loop is.
 func (g *grid) chooseRun(last int) {
 	g.run, g.size = g.cols, 0
 	for i := range g.views {
 		v := &g.views[i]
 		v.step, v.down = v.steps[last], v.steps[g.rowAxis]
-		v.inPlace = !v.crosses && v.same && v.step == 1 && (!g.packed || v.down == g.cols)
+		v.inPlace = g.shared != nil || !v.crosses && v.same && v.step == 1 && (!g.packed || v.down == g.cols)
 		g.size = max(g.size, v.want, v.size)
 		switch {
 		case v.crosses, v.inPlace:
@@ -177,7 +195,10 @@ func stride(c *ir.Call, i, axis int) int {
 }
 
 // clear drops every pointer into tensors' memory.
-func (g *grid) clear() { clear(g.views) }
+func (g *grid) clear() {
+	clear(g.views)
+	g.shared = nil
+}
 
 // perRow and perCol are the blocks along the two axes.
 func (g *grid) perRow() int { return (g.shape[len(g.shape)-1] + g.cols - 1) / g.cols }

@@ -154,7 +154,10 @@ func (e *elementwise) packedBlock(b *gridBlock) {
 //
 //go:noinline
 func (e *elementwise) eachRow(b *gridBlock) {
-	g := &e.grid
+	g, loop := &e.grid, e.loop
+	if g.shared != nil {
+		loop = g.shared
+	}
 	for r := range b.rows {
 		for c := 0; c < b.cols; c += g.run {
 			n := min(g.run, b.cols-c)
@@ -177,7 +180,7 @@ func (e *elementwise) eachRow(b *gridBlock) {
 					}
 				}
 			}
-			e.loop(n, b.p, e.scalars, int64(b.index+r*b.rowIndex+c))
+			loop(n, b.p, e.scalars, int64(b.index+r*b.rowIndex+c))
 			if v := &g.views[0]; !v.inPlace && !v.crosses {
 				v.store(n, unsafe.Add(b.views[0].base, (r*v.down+c*v.step)*v.size), v.step, b.views[0].buffer, 1)
 			}

@@ -2,6 +2,7 @@ package vector
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
 )
@@ -31,3 +32,9 @@ func Bool(s ir.Scalar) uint64 {
 	}
 	return 0
 }
+
+// Element4 is the bits of the element of 4 bytes at p.
+func Element4(p unsafe.Pointer) uint64 { return uint64(*(*uint32)(p)) }
+
+// Element8 is the bits of the element of 8 bytes at p.
+func Element8(p unsafe.Pointer) uint64 { return *(*uint64)(p) }

@@ -46,8 +46,9 @@ type Loop struct {
 
 	// What some have beside these: Past does the same with results that no cache holds,
 	// Float16 and BFloat16 with operands and results of that dtype, where the others'
-	// are of the compute dtype, and Float32 with the elements that a fold takes in.
-	Past, Float16, BFloat16, Float32 Loops
+	// are of the compute dtype, and Float32 with the elements that a fold takes in. Shared reads one
+	// element of the operands behind the first, for all.
+	Past, Float16, BFloat16, Float32, Shared Loops
 }
 
 // Loops are those of a kind by level, nil where there is none.
@@ -87,6 +88,7 @@ const Group = 16 << 10
 type Set struct {
 	Main                             Func
 	Past, Float16, BFloat16, Float32 func() Func
+	Shared                           Func        // nil where there is none
 	Ports                            func() Func // of a kernel with operands and results of 16 bits and others: all as they are stored
 }
 
@@ -136,7 +138,7 @@ func (c *Code) Set(k *ir.Kernel, level simd.Level) Set {
 	}
 	for i := range c.Vectors {
 		if l := &c.Vectors[i]; l.Variant == k.Variant && l.DType == k.Compute {
-			return Set{Main: l.At(level, portable), Past: linked(l.Past.At(level)), Float16: linked(l.Float16.At(level)), BFloat16: linked(l.BFloat16.At(level)), Float32: linked(l.Float32.At(level))}
+			return Set{Main: l.At(level, portable), Past: linked(l.Past.At(level)), Float16: linked(l.Float16.At(level)), BFloat16: linked(l.BFloat16.At(level)), Float32: linked(l.Float32.At(level)), Shared: l.Shared.At(level)}
 		}
 	}
 	return Set{Main: portable}

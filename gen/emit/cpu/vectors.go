@@ -6,6 +6,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -192,6 +193,9 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 				if kind == "Past" && v.Part() != "" { // its results are read again soon
 					continue
 				}
+				if kind == "Shared" && (v.Part() != "" || op.Kind != ir.Elementwise || vs.e.DerivedOps[op]) { // what operands have one element for all is not known
+					continue
+				}
 				if name, err := vs.function(code, f, base, kind, set, body.Inputs, g); err == nil {
 					entry.others[kind][i] = name
 				}
@@ -207,7 +211,7 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 
 // otherKinds are the fields of vector.Loop with loops that do what the usual ones do
 // with results or operands that are elsewhere, or other.
-var otherKinds = []string{"Past", "Float16", "BFloat16", "Float32"}
+var otherKinds = []string{"Past", "Float16", "BFloat16", "Float32", "Shared"}
 
 // storedHalves are the 16-bit floats that an operator's operands and results may be stored as.
 func storedHalves(op *schema.Op) []ir.DType {
@@ -231,7 +235,7 @@ func storedHalves(op *schema.Op) []ir.DType {
 // function returns the name of the Go function that is the loop of some kind of a set,
 // "" where there is none. Its assembly is made once for all loops that do the same.
 func (vs *vectors) function(code *x86.File, f *goFile, base, kind string, set loops.Set, inputs []lanes.Input, g *expr.Graph) (string, error) {
-	l := map[string]*loops.Loop{"": set.Main, "Past": set.Past, "Float16": set.Float16, "BFloat16": set.BFloat16, "Float32": set.Float32}[kind]
+	l := map[string]*loops.Loop{"": set.Main, "Past": set.Past, "Float16": set.Float16, "BFloat16": set.BFloat16, "Float32": set.Float32, "Shared": set.Shared}[kind]
 	if l == nil {
 		return "", nil
 	}
@@ -247,7 +251,7 @@ func (vs *vectors) function(code *x86.File, f *goFile, base, kind string, set lo
 		code.Add(fn)
 		vs.functions[key] = base + kind + l.ISA.String()
 	}
-	return vs.wrapped(f, vs.functions[key], l.Each, l.Scalars(), inputs, g), nil
+	return vs.wrapped(f, vs.functions[key], l, inputs, g), nil
 }
 
 // laneInputs says where the names of g are read.
@@ -269,12 +273,15 @@ func laneInputs(op *schema.Op, g *expr.Graph) []lanes.Input {
 //	func <name>Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 //		<name>(n, p, &[1]uint64{vector.Float32(s[0])}, index)
 //	}
-func (vs *vectors) wrapped(f *goFile, name string, each, scalars int, inputs []lanes.Input, g *expr.Graph) string {
+//
+// Operands of one element for all become scalars, behind the others.
+func (vs *vectors) wrapped(f *goFile, name string, l *loops.Loop, inputs []lanes.Input, g *expr.Graph) string {
+	each, scalars := l.Each, l.Scalars()
 	if scalars == 0 && each == 1 {
 		return name
 	}
 	bits := make([]jen.Code, scalars)
-	text := fmt.Sprint(name, " ", each)
+	text := fmt.Sprint(name, " ", each, " ", l.Shared)
 	for i := range bits {
 		bits[i] = jen.Lit(0)
 	}
@@ -284,6 +291,9 @@ func (vs *vectors) wrapped(f *goFile, name string, each, scalars int, inputs []l
 			bits[in.Index] = jen.Qual(gofile.VectorPath, convert).Call(jen.Id("s").Index(jen.Lit(in.Index)))
 			text += fmt.Sprint(" ", in.Index, convert)
 		}
+	}
+	for i := range l.Shared {
+		bits[scalars-l.Shared+i] = jen.Qual(gofile.VectorPath, "Element"+strconv.Itoa(g.T.Size())).Call(jen.Id("p").Index(jen.Lit(2 + i)))
 	}
 	if old, ok := vs.wrappers[text]; ok {
 		return old
