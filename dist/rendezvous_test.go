@@ -12,7 +12,7 @@ import (
 )
 
 // free returns an address of this machine at which nobody listens.
-func free(t *testing.T) string {
+func free(t testing.TB) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {

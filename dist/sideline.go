@@ -238,9 +238,11 @@ func (c *clerk) hear(rank int, n note) {
 		}
 	}
 	fault := note{}
-	for number, w := range r.rows {
-		if n.Left && !w.come[rank] { // of a rank that came before, which waits
-			fault = closed(number, w.call, w.first, rank)
+	if n.Left {
+		for number, w := range r.rows {
+			if !w.come[rank] { // of a rank that came before, which waits
+				fault = closed(number, w.call, w.first, rank)
+			}
 		}
 	}
 	for i, call := range n.Calls {

@@ -23,7 +23,7 @@ func (e *ended) Fail(reason error) {
 }
 
 // lines returns the lines of so many processes, which all joined group "g".
-func lines(t *testing.T, size int, timeout time.Duration) (list []*sideline, ends []*ended) {
+func lines(t testing.TB, size int, timeout time.Duration) (list []*sideline, ends []*ended) {
 	t.Helper()
 	at := free(t)
 	list, ends = make([]*sideline, size), make([]*ended, size)
@@ -221,6 +221,35 @@ func TestSidelineForged(t *testing.T) {
 	case <-time.After(patience.Left(t)):
 		t.Error("rank 0 is not told")
 	}
+	for _, l := range list {
+		l.Left("g")
+	}
+}
+
+// BenchmarkReplayTold is what a replay of twenty calls costs two processes: what the one that replays waits
+// for, and all that both have to do.
+func BenchmarkReplayTold(b *testing.B) {
+	list, _ := lines(b, 2, time.Hour)
+	calls := make([]string, 20)
+	for i := range calls {
+		calls[i] = "all-reduce(average) of float32 [16777216]"
+	}
+	var waited time.Duration
+	b.ReportAllocs()
+	number := uint64(1)
+	for range b.N {
+		began := time.Now()
+		list[1].Made("g", 2, number, calls)
+		waited += time.Since(began)
+		list[0].Made("g", 2, number, calls)
+		number += uint64(len(calls))
+	}
+	patience.Until(b, func() bool { // rank 0 has compared all
+		list[0].clerk.mu.Lock()
+		defer list[0].clerk.mu.Unlock()
+		return len(list[0].clerk.groups["g"].rows) == 0
+	})
+	b.ReportMetric(float64(waited.Nanoseconds())/float64(b.N), "waited-ns/op")
 	for _, l := range list {
 		l.Left("g")
 	}
