@@ -113,11 +113,32 @@ func (b *Body) complexProduct() (p x86.Product, ok bool) {
 	return p, true
 }
 
+// complexPair returns the program of a g that is the complex64 with two operands as its parts; nil
+// for others.
+func (b *Body) complexPair() *lane.Prog {
+	v := b.Graph.Roots[0]
+	if b.Graph.T != ir.Complex64 || v.Op != expr.OpCall || v.Name != "complex" {
+		return nil
+	}
+	p, parts := &lane.Prog{}, [2]lane.V{}
+	for i, x := range v.Args {
+		if x.Op != expr.OpName || x.Kind != expr.RealKind || b.operand(x.Name) < 0 {
+			return nil
+		}
+		parts[i] = p.Widen(p.Arg(b.operand(x.Name), lane.I32), lane.I64)
+	}
+	p.Out(p.Or(p.And(parts[0], p.ConstI(lane.I64, math.MaxUint32)), p.Shl(parts[1], 32)))
+	return p
+}
+
 // complexParts returns the program of a g that is one part of a complex64, its conjugate
 // or its magnitude: a complex64 is an integer in it. It is nil for others.
 func (b *Body) complexParts(isa x86.ISA) *lane.Prog {
 	g := b.Graph
 	v := g.Roots[0]
+	if p := b.complexPair(); p != nil {
+		return p
+	}
 	if g.T != ir.Complex64 || v.Op != expr.OpCall || len(v.Args) != 1 || v.Args[0].Op != expr.OpName || v.Args[0].Kind != expr.TKind {
 		return nil
 	}

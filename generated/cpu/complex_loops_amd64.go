@@ -35,6 +35,12 @@ func imagComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func imagComplex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func paired32Complex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func paired32Complex64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func realPartComplex64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

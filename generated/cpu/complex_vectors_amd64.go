@@ -22,7 +22,9 @@ var imagVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Complex64, AVX2: imagComplex64AVX2, AVX512: imagComplex64AVX512},
 }
 
-var paired32Vectors []vector.Loop
+var paired32Vectors = []vector.Loop{
+	{Variant: 0, DType: ir.Complex64, AVX2: paired32Complex64AVX2, AVX512: paired32Complex64AVX512},
+}
 
 var paired64Vectors []vector.Loop
 
