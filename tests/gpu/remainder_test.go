@@ -15,7 +15,7 @@ import (
 // remainders are computed.
 func TestRemainders(t *testing.T) {
 	need(t)
-	for _, span := range []int{1, 2, 3, 5, 17, 255, 256, 257, 1000, 32767, 1 << 15, 1<<15 + 1, 65537, math.MaxInt32, math.MaxInt64 / 2, math.MaxInt64 - 7} {
+	for _, span := range []int{1, 2, 3, 5, 17, 255, 256, 257, 1000, 32767, 1 << 15, 1<<15 + 1, 65537, math.MaxInt32, math.MaxInt / 2, math.MaxInt - 7} {
 		for _, low := range []int{0, -5, 7} {
 			draw := func(d device.Device) (list []int64) {
 				err := random.With(random.New(int64(span)), func() (err error) {
