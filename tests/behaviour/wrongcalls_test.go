@@ -1,4 +1,4 @@
-package messages_test
+package behaviour_test
 
 import (
 	"fmt"
@@ -16,18 +16,13 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-type (
-	// T is short for the tensors of the tables below.
-	T = tensor.Tensor
-
-	// A wrongCall is one use of the library that must be refused: by an error
-	// that names the call's line, without a panic, and with nothing changed.
-	wrongCall struct {
-		name string
-		call func(o *operands) error // one line, which the error must name
-		want string                  // parts of the message, separated by |
-	}
-)
+// A wrongCall is one use of the library that must be refused: by an error
+// that names the call's line, without a panic, and with nothing changed.
+type wrongCall struct {
+	name string
+	call func(o *operands) error // one line, which the error must name
+	want string                  // parts of the message, separated by |
+}
 
 // operands are what the calls are made with.
 type operands struct {

@@ -1,7 +1,15 @@
-// Package running_test holds that a program's results do not depend on where and how it
-// runs: on devices and between them, on any number of threads, from many goroutines,
-// with the collector at work, and with shapes that no memory is there for.
-package running_test
+// Package behaviour_test holds what a program may rely on that no single package makes.
+//
+// Differentiation, and what it and scopes hold of memory and give back: gradients of
+// gradients, in-place operators, views, saved values, backward passes that fail.
+//
+// Results do not depend on where and how a program runs: on devices and between them, on
+// any number of threads, from many goroutines, with the collector at work, and with shapes
+// that no memory is there for.
+//
+// What the library says: the errors of wrong calls, of every operator with operands that
+// nobody should use, and of calls whose error was passed over, and how tensors are printed.
+package behaviour_test
 
 import (
 	"os"
@@ -13,6 +21,8 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/memory"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // T is short for the tensors of the tests.
@@ -79,4 +89,21 @@ func withSimulated(t testing.TB, c sim.Config) *sim.Driver {
 	device.Install(d)
 	t.Cleanup(func() { device.Install(simulated) })
 	return d
+}
+
+// allocated returns the bytes that tensors need on a device; their blocks may have
+// more.
+func allocated(d device.Device) int64 { return memory.StatsOf(d).RequestedBytes.All.Current }
+
+// settle returns what is held on d once no more than want is, or the test's time is over.
+func settle(t testing.TB, d device.Device, want int64) int64 {
+	t.Helper()
+	return patience.Settle(t, func() int64 { return allocated(d) }, want)
+}
+
+// collected returns what is held on d that is no garbage.
+func collected(t testing.TB, d device.Device) int64 {
+	t.Helper()
+	patience.Collect(t)
+	return allocated(d)
 }

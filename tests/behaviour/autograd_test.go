@@ -1,4 +1,4 @@
-package autograd_test
+package behaviour_test
 
 import (
 	"fmt"
@@ -8,31 +8,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 )
-
-// near compares floats to a few units of float32's precision.
-var near = cmpopts.EquateApprox(1e-5, 1e-6)
-
-// leafOf returns a float64 leaf that requires gradients.
-func leafOf(data []float64, shape ...int) T { return tensor.From(data, shape...).RequireGrad() }
-
-func wantValues(t testing.TB, what string, x T, want ...float64) {
-	t.Helper()
-	if diff := cmp.Diff(want, values(t, x), near); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", what, diff)
-	}
-}
-
-func wantGradient(t testing.TB, what string, x T, want ...float64) {
-	t.Helper()
-	if diff := cmp.Diff(want, gradient(t, x), near); diff != "" {
-		t.Errorf("gradient of %s (-want +got):\n%s", what, diff)
-	}
-}
 
 func TestAccumulation(t *testing.T) {
 	w := leafOf([]float64{1, 2})

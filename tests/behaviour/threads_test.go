@@ -1,4 +1,4 @@
-package running_test
+package behaviour_test
 
 import (
 	"bytes"

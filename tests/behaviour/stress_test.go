@@ -1,4 +1,4 @@
-package running_test
+package behaviour_test
 
 import (
 	"bytes"
@@ -75,7 +75,7 @@ func atDepth(depth int, f func()) int {
 // bit as alone. With the race detector it also finds addresses that point where they
 // must not. Its length is that of the flag -stress:
 //
-//	go test -race -run '^TestStress$' ./tests/running -timeout 0 -stress 1h
+//	go test -race -run '^TestStress$' ./tests/behaviour -timeout 0 -stress 1h
 func TestStress(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)

@@ -1,4 +1,4 @@
-package messages_test
+package behaviour_test
 
 import (
 	"fmt"

@@ -1,4 +1,4 @@
-package autograd_test
+package behaviour_test
 
 import (
 	"math"
