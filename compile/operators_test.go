@@ -147,6 +147,9 @@ func TestOperators(t *testing.T) {
 		if testing.Short() || dev.Kind == device.KindCUDA {
 			every = whole
 		}
+		if testing.Short() {
+			every *= 2
+		}
 		t.Run(dev.Kind.String(), func(t *testing.T) {
 			var ran, graphs atomic.Int64
 			var table []optest.Operator

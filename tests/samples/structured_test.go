@@ -94,15 +94,15 @@ func readVectors(t *testing.T) []vector {
 
 func TestPyTorch(t *testing.T) {
 	seen := map[string]bool{}
-	for _, v := range readVectors(t) {
+	for i, v := range readVectors(t) {
 		seen[v.Name] = true
 		t.Run(v.Name, func(t *testing.T) {
 			f := named(v.Name)
 			if f == nil {
 				t.Fatal("there is no operator for this vector")
 			}
-			for _, s := range settings {
-				if v.inRange(s) {
+			for k, s := range settings {
+				if v.inRange(s) && !(testing.Short() && (i+k)%2 != 0) {
 					t.Run(s.name, func(t *testing.T) { s.check(t, v, f) })
 				}
 			}
