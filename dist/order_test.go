@@ -3,16 +3,23 @@ package dist_test
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"math/rand/v2"
 	"sync"
 	"testing"
 
+	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/patience"
 )
+
+var replaySeeds = flag.Uint64("replayseeds", 60, "random orders of replays")
 
 // ways are how captured sums travel.
 var ways = map[string][]dist.Option{
@@ -185,6 +192,81 @@ func TestReplaysOfParts(t *testing.T) {
 		return err
 	})
 	must(t, errors.Join(errs...))
+}
+
+// TestReplaysAtRandom has ranks replay graphs as they like, and at some place one do something else than the
+// others, or nothing: all are told, and whatever they wait for ends.
+func TestReplaysAtRandom(t *testing.T) {
+	copying(t, 512)
+	seeds, most := *replaySeeds, 8
+	if testing.Short() {
+		seeds = min(seeds, 12)
+	}
+	if *kindName == "cuda" {
+		seeds, most = min(seeds, 12), 2
+	}
+	why := errors.New("no more")
+	fates := []struct {
+		name string
+		do   func(g *dist.Group, other *graph.Graph) error // what the rank does instead
+		want error
+	}{
+		{"nothing else", nil, nil},
+		{"another graph", func(_ *dist.Group, other *graph.Graph) error { return other.Replay() }, dist.ErrMismatch},
+		{"a call before", func(g *dist.Group, _ *graph.Graph) error { g.Barrier(); return nil }, dist.ErrMismatch},
+		{"closes", func(g *dist.Group, _ *graph.Graph) error { return g.Close() }, dist.ErrClosed},
+		{"gives up", func(g *dist.Group, _ *graph.Graph) error { g.Abort(why); return nil }, why},
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 14))
+		fate, n, queues := fates[r.IntN(len(fates))], 2+r.IntN(most-1), r.IntN(3)
+		victim, at, way := r.IntN(n), r.IntN(20), []string{"copies", "copies", "engine"}[r.IntN(3)]
+		drawn := make([]int, 20)
+		for i := range drawn {
+			drawn[i] = r.IntN(3)
+		}
+		if allocations.RaceDetector { // which sees that copies whose waits were ended come at the same time
+			way = "engine"
+		}
+		t.Run(fmt.Sprintf("seed %d, rank %d of %d, %s, %d queues, replay %d: %s", seed, victim, n, way, queues, at+1, fate.name), func(t *testing.T) {
+			if *kindName != "cuda" {
+				simulating(t, sim.Config{Devices: n, Async: true, Run: optest.OnCPU, Queues: queues})
+			}
+			errs := withOptions(t, accelerators(t, n), func(g *dist.Group) error {
+				graphs, err := captureSums(g, 200, 300, 300)
+				if err != nil {
+					return err
+				}
+				for i, k := range drawn {
+					if fate.do != nil && i == at && g.Rank() == victim {
+						err = fate.do(g, graphs[(k+1)%3])
+						if errors.Is(fate.want, dist.ErrClosed) {
+							return errors.Join(err, reset(graphs))
+						}
+					}
+					err = errors.Join(err, graphs[k].Replay())
+				}
+				_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
+				if fate.want != nil && err == nil && !patience.Until(t, func() bool { return g.Err() != nil }) {
+					err = errors.Join(err, errors.New("the group has no error"))
+				}
+				return errors.Join(err, g.Err(), reset(graphs))
+			}, ways[way]...)
+			for rank, err := range errs[:n] {
+				closes := errors.Is(fate.want, dist.ErrClosed) && rank == victim // it is told if others have come further already
+				if !errors.Is(err, fate.want) && !(closes && err == nil) {
+					t.Errorf("rank %d: %v; want %v", rank, err, fate.want)
+				}
+			}
+		})
+	}
+}
+
+func reset(graphs []*graph.Graph) (err error) {
+	for _, k := range graphs {
+		err = errors.Join(err, k.Reset())
+	}
+	return err
 }
 
 // TestReplaysAreForgotten makes replays that other ranks make later, and then they do: nothing of them stays.
