@@ -1,7 +1,9 @@
 package compile_test
 
 import (
+	"encoding/binary"
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/sinter-go/sinter/compile"
@@ -67,6 +69,52 @@ func testHalves(t *testing.T, dev device.Device) {
 			}
 		}
 	}
+}
+
+// TestHalvesOfAllBits: arithmetic of all numbers of bfloat16, NaN with any bits too, is rounded as
+// float32 is after every operator, in a program and call by call.
+func TestHalvesOfAllBits(t *testing.T) { each(t, testHalvesOfAllBits) }
+
+func testHalvesOfAllBits(t *testing.T, dev device.Device) {
+	const n = 1 << 16
+	raw, other := make([]byte, 2*n), make([]byte, 2*n)
+	for i := range n {
+		binary.LittleEndian.PutUint16(raw[2*i:], uint16(i))
+		binary.LittleEndian.PutUint16(other[2*i:], uint16(i*40503+12345))
+	}
+	x, y := tensor.FromBytes(raw, tensor.BFloat16, []int{n}), tensor.FromBytes(other, tensor.BFloat16, []int{n})
+	f := func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		z := x[0].Mul(x[1]).Add(x[0]).Sub(x[1]).Div(x[0])
+		return z, z.Err()
+	}
+	program := compile.Func(f)
+	defer program.Close()
+	fused, err := program.Call(x, y)
+	must(t, err)
+	apart, err := f(x, y)
+	must(t, err)
+	for name, got := range map[string]tensor.Tensor{"program": fused, "calls": apart} {
+		bits, err := got.Bytes()
+		must(t, err)
+		for i := range n {
+			a, b := widened(binary.LittleEndian.Uint16(raw[2*i:])), widened(binary.LittleEndian.Uint16(other[2*i:]))
+			want := rounded(rounded(rounded(rounded(float32(a*b))+a)-b) / a)
+			if got := widened(binary.LittleEndian.Uint16(bits[2*i:])); got != want && (got == got || want == want) {
+				t.Fatalf("%s: of %v and %v %v, want %v", name, a, b, got, want)
+			}
+		}
+	}
+}
+
+// widened is a number of bfloat16, rounded the number of it that is nearest.
+func widened(b uint16) float32 { return math.Float32frombits(uint32(b) << 16) }
+
+func rounded(x float32) float32 {
+	if x != x {
+		return x
+	}
+	bits := math.Float32bits(x)
+	return math.Float32frombits((bits + 0x7fff + bits>>16&1) &^ 0xffff)
 }
 
 // TestScaledProducts: a product times a power of two is one call of cuBLASLt on GPUs, and

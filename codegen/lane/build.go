@@ -509,6 +509,29 @@ func (p *Prog) WithCalls(call func(v V) (name string, x V)) (*Prog, bool) {
 	return q, found
 }
 
+// Replaced returns the program with by(v), a value before v or v itself, where it has v.
+func (p *Prog) Replaced(by func(v V) V) *Prog {
+	q := &Prog{}
+	to := make([]V, len(p.nodes))
+	for i := 1; i < len(p.nodes); i++ {
+		v := by(V(i))
+		switch n := p.nodes[i]; {
+		case v != V(i):
+			to[i] = to[v]
+		case n.Op == OpArg:
+			to[i] = q.Arg(int(n.Imm), n.Type)
+		case n.Op == OpIndex:
+			to[i] = q.Index()
+		default:
+			to[i] = q.copyNode(p, n, q.Scalar, nil, to)
+		}
+	}
+	for _, v := range p.outs {
+		q.Out(to[v])
+	}
+	return q
+}
+
 // copyNode adds a node of another program whose values have become to's.
 func (p *Prog) copyNode(sub *Prog, n Node, scalar func(i int, t Type) V, args, to []V) V {
 	switch n.Op {

@@ -24,7 +24,8 @@ type Body struct {
 	Halves []ir.DType                          // the 16-bit floats that operands and results may be stored as
 	In     []ir.DType                          // of a body with operands or results of 16 bits beside others: what all are stored as
 	Out    []ir.DType
-	Narrow int // operands of a float64 body from this one on may be stored as float32; 0 for none
+	Fused  bool // of several operators: their loop is made when it is needed, and is no part of the module
+	Narrow int  // operands of a float64 body from this one on may be stored as float32; 0 for none
 }
 
 // A Loop is what one function is made of: a program, or a product of complex numbers.
@@ -94,7 +95,11 @@ func (b *Body) Loops(isa x86.ISA) (Set, error) {
 		return Set{Main: l}, nil
 	}
 	g, each := b.real()
-	typed, err := Program(g, b.Inputs, isa)
+	most := inlined
+	if b.Fused {
+		most = inlinedFused
+	}
+	typed, err := program(g, b.Inputs, isa, most)
 	if err != nil {
 		return Set{}, err
 	}
@@ -152,11 +157,20 @@ const shared = 8
 func calls(p *lane.Prog) bool { return len(called(p)) > 0 }
 
 // inlined is the most operations of a loop whose functions are put in place of their
-// calls, which is faster, but takes room.
-const inlined = 90
+// calls, which is faster, but takes room. Of operators that are computed one after the other it
+// may have more: calls wait for each other, and there is one such loop.
+const (
+	inlined      = 90
+	inlinedFused = 200
+)
 
 // Program returns the program of a graph over the types of its elements.
 func Program(g *expr.Graph, inputs []lower.Input, isa x86.ISA) (*lane.Prog, error) {
+	return program(g, inputs, isa, inlined)
+}
+
+// program is Program with functions in place of their calls in loops of at most so many operations.
+func program(g *expr.Graph, inputs []lower.Input, isa x86.ISA, most int) (*lane.Prog, error) {
 	prog, err := lower.Program(g, inputs, caller(isa, false))
 	if err != nil {
 		return nil, err
@@ -167,7 +181,7 @@ func Program(g *expr.Graph, inputs []lower.Input, isa x86.ISA) (*lane.Prog, erro
 	if some, ok := mathlib.Idioms(prog); ok {
 		return some, nil
 	}
-	if whole, err := lower.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= inlined {
+	if whole, err := lower.Program(g, inputs, caller(isa, true)); err == nil && whole.Weight() <= most {
 		prog = whole
 	}
 	return prog, nil

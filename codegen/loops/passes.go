@@ -211,6 +211,7 @@ func (b *rowBuilder) add(at int, stages []int, parts [][]int) error {
 		pass.Before = before
 	}
 	if len(prog.Outs()) > 0 {
+		prog = lower.Quiet(prog)
 		pass.Prog = prog
 	}
 	for _, p := range []*lane.Prog{before, prog} {

@@ -69,7 +69,7 @@ func StoredAs(p *lane.Prog, in, out func(i int) ir.DType) *lane.Prog {
 		}
 		q.Out(v)
 	}
-	return q
+	return Quiet(q)
 }
 
 // Load returns operand i, which is of a dtype in memory, as what is computed with.
@@ -125,6 +125,6 @@ func bf16Bits(p *lane.Prog, x lane.V) lane.V {
 	bits := p.Bits(x, lane.I32)
 	odd := p.And(p.Shr(bits, 16), c(1))
 	up := p.Add(p.Add(bits, c(0x7fff)), odd)
-	quiet := p.Or(bits, c(0x400000))
+	quiet := p.Or(bits, c(quietBit))
 	return p.Select(p.Cmp(lane.UNO, x, x), quiet, up)
 }

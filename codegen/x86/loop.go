@@ -36,7 +36,7 @@ type loop struct {
 	tail     *allocator
 	array    func(k int) (reg, before string)
 	frameLow int    // bytes in the frame below the slots
-	chain    bool   // code that calls is of two vectors
+	chain    bool   // it is Chain's
 	prefix   string // of labels, where a function has several loops
 }
 
@@ -51,8 +51,8 @@ func (f *File) Loop(name string, p *lane.Prog, isa ISA) error { return f.add(Loo
 // array. If the program has scalars, s is a *[K]uint64 of their bits in its stead.
 func Loop(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, false) }
 
-// Chain makes a Loop of several operators one after the other: two vectors are computed side
-// by side where it calls functions, too, so that one need not wait for its own last result.
+// Chain makes a Loop of several operators one after the other, each of which waits for the last:
+// more vectors are computed side by side, two where it calls functions, too.
 func Chain(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, true) }
 
 func makeLoop(name string, p *lane.Prog, isa ISA, chain bool) (*Func, error) {
@@ -158,6 +158,10 @@ func (l *loop) allocate() error {
 	}
 	copies := 4
 	switch n := len(one.insts); {
+	case l.chain && !one.calls && l.isa == AVX512 && n <= 120:
+		if n > 80 {
+			copies = 3
+		}
 	case one.calls && !l.chain || n > 120:
 		copies = 1
 	case one.calls || n > 50:
@@ -167,7 +171,7 @@ func (l *loop) allocate() error {
 	if one.calls {
 		low = l.isa.preserved()
 	}
-	for ; ; copies /= 2 {
+	for ; ; copies = (copies + 1) / 2 {
 		many, err := l.code(copies)
 		if err != nil {
 			return err

@@ -168,7 +168,7 @@ func bodyOf(op *ir.Op, p part, variant int, d ir.DType) (loops.Body, error) {
 	if err != nil {
 		return loops.Body{}, err
 	}
-	b := loops.Body{Graph: g, Check: check, Inputs: lower.Inputs(g)}
+	b := loops.Body{Graph: g, Check: check, Inputs: lower.Inputs(g), Fused: op.Tags&ir.TagFused != 0}
 	if op.Kind == ir.Reduction {
 		if p.step && op.Tags&ir.TagWide != 0 {
 			b.Narrow = len(op.Bodies[variant].States) + len(op.Bodies[variant].First)
