@@ -262,6 +262,17 @@ func (p axisPlan) factor() float64 {
 	return p.scale
 }
 
+// countsBack reports whether places of a crop are counted from its last element, which then
+// lies where the crop ends, to the bit. An end at an edge of x is counted from, so that its
+// element does not lie outside by a rounding, and else the nearer one: far ones are not exact.
+func (p axisPlan) countsBack() bool {
+	edge := func(at float64) bool { return at == 0 || at == 1 }
+	if edge(p.start) != edge(p.end) {
+		return edge(p.end)
+	}
+	return math.Abs(p.end) < math.Abs(p.start)
+}
+
 // A line says where the elements of a resampled axis lie: element o at
 // from + (o + shift)*a*b/c - back.
 type line struct{ from, shift, a, b, c, back float64 }
@@ -299,7 +310,11 @@ func (p axisPlan) line() line {
 			fixed.from = 0.5 * (p.start + p.end) * last
 			return fixed
 		}
-		return line{from: p.start * last, a: p.end - p.start, b: last, c: float64(p.size - 1)}
+		cut := line{from: p.start * last, a: p.end - p.start, b: last, c: float64(p.size - 1)}
+		if p.countsBack() {
+			cut.from, cut.shift = p.end*last, 1-float64(p.size)
+		}
+		return cut
 	}
 	return l
 }

@@ -74,3 +74,29 @@ func TestSymmetricTies(t *testing.T) {
 		}
 	}
 }
+
+// TestCropEnds: the ends of a crop lie where it says, to the bit: an end at an edge of x is the
+// element there and never outside, however far away the other one is.
+func TestCropEnds(t *testing.T) {
+	const none = -7
+	for n := 2; n < 20; n++ {
+		x := Arange(0, n, 1, OfType(Float64))
+		for size := 2; size < 40; size++ {
+			for _, far := range []float64{0.1, 0.3, 1. / 7, -0.7, 1.1, 2. / 3, 12.34, 1e9, -1e30} {
+				for _, at := range []float64{0, 1} {
+					for _, back := range []bool{false, true} {
+						start, end, place := at, far, 0
+						if back {
+							start, end, place = far, at, size-1
+						}
+						y := x.Resample(0, size, ResizeModeLinear, CoordinatesCrop, CropStart(start), CropEnd(end), Extrapolation(none))
+						got, err := y.Narrow(0, place, 1).Item()
+						if want := at * float64(n-1); err != nil || got != want {
+							t.Fatalf("%d of %d elements from %v to %v: the one at %v is %v, %v, want %v", size, n, start, end, at, got, err, want)
+						}
+					}
+				}
+			}
+		}
+	}
+}
