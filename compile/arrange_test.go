@@ -2,6 +2,7 @@ package compile_test
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"testing"
@@ -86,7 +87,7 @@ func trained(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 		y, _, _ := x.BatchNormTrain(tensor.Weight(in[3]), tensor.Bias(in[3]))
 		return y
 	}
-	a := norm(in[0].Conv2d(in[1], tensor.Padding(1), tensor.Stride(2))).ReLU()
+	a := norm(in[0].Conv2d(in[1], tensor.Padding(1), tensor.Stride(2))).ReLU().MaxPool2d([]int{3}, tensor.Stride(2), tensor.Padding(1))
 	b := norm(a.Conv2d(in[2], tensor.Padding(1))).ReLU()
 	c := norm(b.Conv2d(in[2].Narrow(2, 1, 1).Narrow(3, 1, 1))).Add(a).ReLU()
 	y := c.Mean(tensor.Dim(2, 3))
@@ -102,7 +103,7 @@ func TestArrangedGradients(t *testing.T) {
 			channels int
 			images   []int
 			large    bool // for GPUs alone
-		}{{16, []int{4, 8, 13, 11}, false}, {24, []int{1, 8, 9, 7}, false}, {264, []int{16, 8, 67, 65}, true}} {
+		}{{16, []int{4, 8, 25, 19}, false}, {24, []int{1, 8, 17, 15}, false}, {264, []int{16, 8, 67, 65}, true}} {
 			if !c.large || dev.Kind == device.KindCUDA {
 				t.Run(fmt.Sprint(c.channels), func(t *testing.T) { testArrangedGradients(t, dev, c.channels, c.images) })
 			}
@@ -129,8 +130,8 @@ func testArrangedGradients(t *testing.T, dev device.Device, n int, images []int)
 		for i := range got {
 			if dev.Kind != device.KindCUDA {
 				sameBits(t, got[i:i+1], want[i:i+1], fused.Program())
-			} else if d := apartBy(t, got[i], want[i]) / apartBy(t, want[i], want[i].MulScalar(0)); !(d < 0x1p-5) {
-				t.Errorf("result %d: %v of its largest apart\n%s", i, d, fused.Program())
+			} else if d := relative(t, got[i], want[i]); !(d < 0x1p-5) {
+				t.Errorf("result %d: %v of its norm apart\n%s", i, d, fused.Program())
 			}
 		}
 	}
@@ -142,11 +143,26 @@ func testArrangedGradients(t *testing.T, dev device.Device, n int, images []int)
 	}
 }
 
+// relative returns the norm of the distance of a from b over that of b: a gradient of relu that
+// another rounding turns on or off is a large distance of one element.
+func relative(t *testing.T, a, b tensor.Tensor) float64 {
+	x, y := values(t, a.ToType(tensor.Float32)), values(t, b.ToType(tensor.Float32))
+	apart, all := 0.0, 0.0
+	for i := range x {
+		d, want := float64(x[i])-float64(y[i]), float64(y[i])
+		apart, all = apart+d*d, all+want*want
+	}
+	return math.Sqrt(apart / all)
+}
+
 // layouts returns how many images that convolutions, their gradients and norms of channels read
 // and write have their channels last, and how many lie otherwise.
 func layouts(p *program.Program) (last, otherwise int) {
 	for i := range p.Steps {
 		c := &p.Steps[i].Call
+		if p.Steps[i].Action != program.Launch {
+			continue
+		}
 		var images []ir.View
 		switch tags := c.Op.Tags; {
 		case tags&(ir.TagConvolution|ir.TagGradInput|ir.TagChannels) != 0:

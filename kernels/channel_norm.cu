@@ -115,8 +115,10 @@ template <class S> struct ChannelNorm {
   const S* x;
   const S* weight;  // an element a channel, as all that follow
   const S* bias;
-  double* average;
-  double* variance;
+  S* average;
+  S* variance;
+  double* wide_average;  // the same, unrounded
+  double* wide_variance;
   Moments<T>* moments;  // an element a part
   double eps;
 
@@ -154,8 +156,10 @@ template <class S> struct ChannelNorm {
     const T mean = m.mean == m.mean && m.n > T(0) ? m.mean : m.sum / m.n;
     const T spread = m.squares / m.n;
     if (threadIdx.x == 0 && part == 0) {
-      average[channel] = mean;
-      variance[channel] = spread;
+      average[channel] = cast<S>(mean);
+      variance[channel] = cast<S>(spread);
+      wide_average[channel] = mean;
+      wide_variance[channel] = spread;
     }
     const T factor = cast<T>(weight[channel]) / sqrt(spread + T(eps)), shift = cast<T>(bias[channel]);
     const S* from = x + channel * c.size * vec;
@@ -261,33 +265,42 @@ struct Last {
   int lanes;  // threads a row of a slice, a power of two up to 32, each of a vector of channels
 };
 
-// A Column is a thread's vector of channels in its block's part.
+// Every multiprocessor has that many blocks at once.
+constexpr int last_blocks = 4;
+
+// A Column is a thread's way along its vector of channels in its block's part: down, and back up
+// when it reads again, as what was read last may still be in the cache.
 template <int vec> struct Column {
-  const int lines;        // rows that a block has at once
   const long long first;  // of the channels
   const bool there;
-  long long at, end;  // rows
-  const Last& c;
+  const int lines;  // rows that a block has at once
+  long long step;   // from a row of the thread to its next one, in elements
+  long long at;     // where the thread is, in elements
+  int left;         // rows from there on
 
-  SINTER_FN Column(const Last& c)
-      : lines(channel_threads / c.lanes), first((long long)(blockIdx.x * c.lanes + threadIdx.x % c.lanes) * vec), there(first < c.channels), c(c) {
-    at = blockIdx.y * c.each + threadIdx.x / c.lanes;
-    end = (blockIdx.y + 1) * c.each < c.rows ? (blockIdx.y + 1) * c.each : c.rows;
-    if (!there) end = 0;
+  SINTER_FN Column(const Last& c, bool up = false)
+      : first((long long)(blockIdx.x * c.lanes + threadIdx.x % c.lanes) * vec), there(first < c.channels), lines(channel_threads / c.lanes), step(lines * c.channels) {
+    const long long begin = blockIdx.y * c.each, line = threadIdx.x / c.lanes;
+    const long long rows = c.rows - begin < c.each ? c.rows - begin : c.each;
+    at = (begin + line) * c.channels + first;
+    left = there && line < rows ? int((rows - line + lines - 1) / lines) : 0;
+    if (!up) return;
+    at += (left - 1) * step;
+    step = -step;
   }
 
   // here returns where the k-th row from here on has the thread's channels.
-  SINTER_FN long long here(int k) const { return (at + (long long)(k)*lines) * c.channels + first; }
+  SINTER_FN long long here(int k) const { return at + k * step; }
 
-  // left reports whether there are n rows from here on.
-  SINTER_FN bool left(int n) const { return at + (long long)(n - 1) * lines < end; }
-
-  SINTER_FN void next(int n) { at += (long long)(n)*lines; }
+  SINTER_FN void next(int n) {
+    at += n * step;
+    left -= n;
+  }
 };
 
-// columns combines what threads of a block have of the same channels: every lanes-th has that.
+// columns adds up what threads of a block have of the same channels, which every lanes-th has.
 // The first lanes threads have all then.
-template <class A, int n, class F> SINTER_FN void columns(A (&a)[n], int lanes, F f) {
+template <class A, int n> SINTER_FN void columns(A (&a)[n], int lanes) {
   __shared__ A other[n][channel_threads / 2];
   const int own = threadIdx.x;
 #pragma unroll 1
@@ -299,7 +312,7 @@ template <class A, int n, class F> SINTER_FN void columns(A (&a)[n], int lanes, 
     __syncthreads();
     if (own < half) {
 #pragma unroll
-      for (int i = 0; i < n; i++) a[i] = f(a[i], other[i][own]);
+      for (int i = 0; i < n; i++) a[i] = a[i] + other[i][own];
     }
     __syncthreads();
   }
@@ -307,21 +320,69 @@ template <class A, int n, class F> SINTER_FN void columns(A (&a)[n], int lanes, 
 
 constexpr int end_channels = 8;  // of a block that puts parts together
 
-// whole returns what all parts have of the block's channel threadIdx.x, for the first end_channels threads.
-template <class A, class F> SINTER_FN A whole(const A* parts, const Last& c, A identity, F f) {
-  const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x % end_channels;
-  A a[1] = {identity};
-  if (channel < c.channels) {
+// An End is a thread's way through the parts of one of its block's channels.
+struct End {
+  const long long channel;
+  const bool there;
+
+  SINTER_FN End(const Last& c) : channel((long long)(blockIdx.x) * end_channels + threadIdx.x % end_channels), there(channel < c.channels) {}
+
+  // each calls f with what the thread's parts have.
+  template <class A, class F> SINTER_FN void each(const A* parts, const Last& c, F f) const {
+    if (!there) return;
 #pragma unroll 4
-    for (long long p = threadIdx.x / end_channels; p < c.parts; p += channel_threads / end_channels) a[0] = f(a[0], parts[p * c.channels + channel]);
+    for (long long p = threadIdx.x / end_channels; p < c.parts; p += channel_threads / end_channels) f(parts[p * c.channels + channel]);
   }
-  columns(a, end_channels, f);
-  return a[0];
-}
+
+  // first reports whether the thread is the one that writes what its channel has.
+  SINTER_FN bool first() const { return there && threadIdx.x < end_channels; }
+};
+
+// Few are the moments of a thread's channels, all of the same number of rows.
+template <class T, int vec> struct Few {
+  T n, mean[vec], squares[vec], sum[vec];
+
+  // add puts others of m numbers to them.
+  template <class F> SINTER_FN void add(T m, F of) {
+    const T all = n + m, part = m / all, before = n * part;
+#pragma unroll
+    for (int i = 0; i < vec; i++) {
+      const Moments<T> other = of(i);
+      const T d = other.mean - mean[i];
+      mean[i] = fma(d, part, mean[i]);
+      squares[i] = fma(d * d, before, squares[i] + other.squares);
+      sum[i] += other.sum;
+    }
+    n = all;
+  }
+
+  // columns puts together what threads of a block have of the same channels, as columns does.
+  SINTER_FN void columns(int lanes) {
+    __shared__ T other[1 + 3 * vec][channel_threads / 2];
+    const int own = threadIdx.x;
+#pragma unroll 1
+    for (int half = channel_threads / 2; half >= lanes; half /= 2) {
+      if (own >= half && own < 2 * half) {
+        other[0][own - half] = n;
+#pragma unroll
+        for (int i = 0; i < vec; i++) {
+          other[1 + i][own - half] = mean[i];
+          other[1 + vec + i][own - half] = squares[i];
+          other[1 + 2 * vec + i][own - half] = sum[i];
+        }
+      }
+      __syncthreads();
+      if (own < half && other[0][own] > T(0)) {
+        add(other[0][own], [&](int i) { return Moments<T>{T(0), other[1 + i][own], other[1 + vec + i][own], other[1 + 2 * vec + i][own]}; });
+      }
+      __syncthreads();
+    }
+  }
+};
 
 template <class S> struct NormLast {
   typedef compute_t<S> T;
-  static constexpr int vec = 16 / sizeof(S), together = 4;
+  static constexpr int vec = 16 / sizeof(S), together = 4;  // rows at once
   struct By {
     T mean, factor, shift;
   };
@@ -330,66 +391,74 @@ template <class S> struct NormLast {
   const S* x;
   const S* weight;  // an element a channel, as all that follow
   const S* bias;
-  double* average;
-  double* variance;
+  S* average;
+  S* variance;
+  double* wide_average;  // the same, unrounded
+  double* wide_variance;
   Moments<T>* moments;  // [parts, channels]
   By* by;
   double eps;
 
   SINTER_FN void measure() const {
     Column<vec> w(c);
-    T n = 0;
-    Moments<T> m[vec] = {};
-    for (; w.left(together); w.next(together)) {
+    Few<T, vec> m = {};
+    for (; w.left >= together; w.next(together)) {
       Vector<S, vec> raw[together];
 #pragma unroll
       for (int k = 0; k < together; k++) raw[k] = load<vec>(x + w.here(k));
-      const T all = n + T(together), part = T(together) / all, before = n * part;
-#pragma unroll
-      for (int i = 0; i < vec; i++) {
+      m.add(T(together), [&](int i) {
         T v[together];
 #pragma unroll
         for (int k = 0; k < together; k++) v[k] = cast<T>(raw[k].at[i]);
-        const Moments<T> few = Moments<T>::of(v);
-        const T d = few.mean - m[i].mean;
-        m[i].mean = fma(d, part, m[i].mean);
-        m[i].squares = fma(d * d, before, m[i].squares + few.squares);
-        m[i].sum += few.sum;
-      }
-      n = all;
+        return Moments<T>::of(v);
+      });
     }
-    for (; w.left(1); w.next(1)) {
+    for (; w.left > 0; w.next(1)) {
       const Vector<S, vec> raw = load<vec>(x + w.here(0));
-      const T all = n + T(1), part = T(1) / all, before = n * part;
-#pragma unroll
-      for (int i = 0; i < vec; i++) {
-        const T v = cast<T>(raw.at[i]), d = v - m[i].mean;
-        m[i].mean = fma(d, part, m[i].mean);
-        m[i].squares = fma(d * d, before, m[i].squares);
-        m[i].sum += v;
-      }
-      n = all;
+      m.add(T(1), [&](int i) {
+        const T v = cast<T>(raw.at[i]);
+        return Moments<T>{T(1), v, T(0), v};
+      });
     }
-#pragma unroll
-    for (int i = 0; i < vec; i++) m[i].n = n;
-    columns(m, c.lanes, Together());
+    m.columns(c.lanes);
     if (threadIdx.x >= c.lanes || !w.there) return;
 #pragma unroll
-    for (int i = 0; i < vec; i++) moments[blockIdx.y * c.channels + w.first + i] = m[i];
+    for (int i = 0; i < vec; i++) moments[blockIdx.y * c.channels + w.first + i] = {m.n, m.mean[i], m.squares[i], m.sum[i]};
   }
 
+  // end adds up in float64: the mean of all from those of parts, then their squared distances
+  // from it.
   SINTER_FN void end() const {
-    const Moments<T> m = whole(moments, c, Moments<T>{T(0), T(0), T(0), T(0)}, Together());
-    const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x;
-    if (threadIdx.x >= end_channels || channel >= c.channels) return;
-    const T mean = m.mean == m.mean && m.n > T(0) ? m.mean : m.sum / m.n, spread = m.squares / m.n;
-    average[channel] = mean;
-    variance[channel] = spread;
-    by[channel] = {mean, cast<T>(weight[channel]) / sqrt(spread + T(eps)), cast<T>(bias[channel])};
+    __shared__ double means[end_channels];
+    const End w(c);
+    double s[3] = {};  // elements, means times elements, and the sum, which serves where means came from infinities
+    w.each(moments, c, [&](const Moments<T>& m) {
+      s[0] += double(m.n);
+      s[1] = fma(double(m.n), double(m.mean), s[1]);
+      s[2] += double(m.sum);
+    });
+    columns(s, end_channels);
+    const double product = s[1] / s[0], mean = product == product ? product : s[2] / s[0];
+    if (threadIdx.x < end_channels) means[threadIdx.x] = mean;
+    __syncthreads();
+    const double middle = means[threadIdx.x % end_channels];
+    double squares[1] = {};
+    w.each(moments, c, [&](const Moments<T>& m) {
+      const double d = double(m.mean) - middle;
+      squares[0] += fma(double(m.n), d * d, double(m.squares));
+    });
+    columns(squares, end_channels);
+    if (!w.first()) return;
+    const T rounded = T(mean), spread = T(squares[0] / s[0]);
+    average[w.channel] = cast<S>(rounded);
+    variance[w.channel] = cast<S>(spread);
+    wide_average[w.channel] = rounded;
+    wide_variance[w.channel] = spread;
+    by[w.channel] = {rounded, cast<T>(weight[w.channel]) / sqrt(spread + T(eps)), cast<T>(bias[w.channel])};
   }
 
   SINTER_FN void write() const {
-    Column<vec> w(c);
+    Column<vec> w(c, true);
     if (!w.there) return;
     By k[vec];
 #pragma unroll
@@ -398,7 +467,7 @@ template <class S> struct NormLast {
 #pragma unroll
       for (int i = 0; i < vec; i++) v.at[i] = cast<S>(fma(cast<T>(v.at[i]) - k[i].mean, k[i].factor, k[i].shift));
     };
-    for (; w.left(together); w.next(together)) {
+    for (; w.left >= together; w.next(together)) {
       Vector<S, vec> v[together];
 #pragma unroll
       for (int j = 0; j < together; j++) v[j] = load<vec>(x + w.here(j));
@@ -408,7 +477,7 @@ template <class S> struct NormLast {
         store<vec>(out + w.here(j), v[j]);
       }
     }
-    for (; w.left(1); w.next(1)) {
+    for (; w.left > 0; w.next(1)) {
       Vector<S, vec> v = load<vec>(x + w.here(0));
       one(v);
       store<vec>(out + w.here(0), v);
@@ -418,7 +487,7 @@ template <class S> struct NormLast {
 
 template <class S> struct GradLast {
   typedef compute_t<S> T;
-  static constexpr int vec = 16 / sizeof(S), together = 4;
+  static constexpr int vec = 16 / sizeof(S), together = 4, written = 2;  // rows at once
   struct By {
     T mean, plain, slope, factor;
   };
@@ -451,7 +520,7 @@ template <class S> struct GradLast {
         s[i].product = fma(d, cast<T>(v.at[i]) - mean[i], s[i].product);
       }
     };
-    for (; w.left(together); w.next(together)) {
+    for (; w.left >= together; w.next(together)) {
       Vector<S, vec> dy[together], v[together];
 #pragma unroll
       for (int k = 0; k < together; k++) {
@@ -461,25 +530,27 @@ template <class S> struct GradLast {
 #pragma unroll
       for (int k = 0; k < together; k++) add(dy[k], v[k]);
     }
-    for (; w.left(1); w.next(1)) add(load<vec>(g + w.here(0)), load<vec>(x + w.here(0)));
-    columns(s, c.lanes, Plus());
+    for (; w.left > 0; w.next(1)) add(load<vec>(g + w.here(0)), load<vec>(x + w.here(0)));
+    columns(s, c.lanes);
     if (threadIdx.x >= c.lanes || !w.there) return;
 #pragma unroll
     for (int i = 0; i < vec; i++) sums[blockIdx.y * c.channels + w.first + i] = s[i];
   }
 
   SINTER_FN void end() const {
-    const Sums<T> sum = whole(sums, c, Sums<T>{T(0), T(0)}, Plus());
-    const long long channel = (long long)(blockIdx.x) * end_channels + threadIdx.x;
-    if (threadIdx.x >= end_channels || channel >= c.channels) return;
-    const T rstd = T(1) / sqrt(T(variance[channel]) + T(eps)), n = T(c.rows);
-    dweight[channel] = cast<S>(sum.product * rstd);
-    dbias[channel] = cast<S>(sum.plain);
-    by[channel] = {T(average[channel]), sum.plain / n, sum.product / n * rstd * rstd, cast<T>(weight[channel]) * rstd};
+    const End w(c);
+    Sums<T> sum[1] = {};
+    w.each(sums, c, [&](const Sums<T>& part) { sum[0] = sum[0] + part; });
+    columns(sum, end_channels);
+    if (!w.first()) return;
+    const T rstd = T(1) / sqrt(T(variance[w.channel]) + T(eps)), n = T(c.rows);
+    dweight[w.channel] = cast<S>(sum[0].product * rstd);
+    dbias[w.channel] = cast<S>(sum[0].plain);
+    by[w.channel] = {T(average[w.channel]), sum[0].plain / n, sum[0].product / n * rstd * rstd, cast<T>(weight[w.channel]) * rstd};
   }
 
   SINTER_FN void write() const {
-    Column<vec> w(c);
+    Column<vec> w(c, true);
     if (!w.there) return;
     By k[vec];
 #pragma unroll
@@ -491,20 +562,20 @@ template <class S> struct GradLast {
         dy.at[i] = cast<S>(d * k[i].factor);
       }
     };
-    for (; w.left(together); w.next(together)) {
-      Vector<S, vec> dy[together], v[together];
+    for (; w.left >= written; w.next(written)) {
+      Vector<S, vec> dy[written], v[written];
 #pragma unroll
-      for (int j = 0; j < together; j++) {
+      for (int j = 0; j < written; j++) {
         dy[j] = load<vec>(g + w.here(j));
         v[j] = load<vec>(x + w.here(j));
       }
 #pragma unroll
-      for (int j = 0; j < together; j++) {
+      for (int j = 0; j < written; j++) {
         one(dy[j], v[j]);
         store<vec>(dx + w.here(j), dy[j]);
       }
     }
-    for (; w.left(1); w.next(1)) {
+    for (; w.left > 0; w.next(1)) {
       Vector<S, vec> dy = load<vec>(g + w.here(0));
       one(dy, load<vec>(x + w.here(0)));
       store<vec>(dx + w.here(0), dy);
@@ -534,10 +605,10 @@ SINTER_CHANNELS(bfloat16)
 SINTER_CHANNELS(float32)
 SINTER_CHANNELS(float64)
 
-#define SINTER_LAST_BY(dtype, first, second, third, Op)                                                   \
-  extern "C" __global__ void __launch_bounds__(256) first##_##dtype(Op<sinter::dtype> f) { f.measure(); } \
-  extern "C" __global__ void __launch_bounds__(256) second##_##dtype(Op<sinter::dtype> f) { f.end(); }    \
-  extern "C" __global__ void __launch_bounds__(256) third##_##dtype(Op<sinter::dtype> f) { f.write(); }
+#define SINTER_LAST_BY(dtype, first, second, third, Op)                                                                       \
+  extern "C" __global__ void __launch_bounds__(256, sinter::last_blocks) first##_##dtype(Op<sinter::dtype> f) { f.measure(); } \
+  extern "C" __global__ void __launch_bounds__(256) second##_##dtype(Op<sinter::dtype> f) { f.end(); }                         \
+  extern "C" __global__ void __launch_bounds__(256, sinter::last_blocks) third##_##dtype(Op<sinter::dtype> f) { f.write(); }
 
 #define SINTER_LAST(dtype)                                                        \
   SINTER_LAST_BY(dtype, last_moments, last_norm_end, last_norm, sinter::NormLast) \

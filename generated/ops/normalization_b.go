@@ -88,11 +88,11 @@ func channelNormGradX(grad *core.Grad) *core.Tensor {
 
 var channelNormAffineOp = ir.Op{
 	Name:    "channel_norm_affine",
-	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance, as they were computed; all of these have one element a channel.",
+	Doc:     "normalizes each channel, axis 1 of x, over the other axes, then multiplies by weight and adds bias, and returns mean and biased variance, and the same as they were computed; all of these have one element a channel.",
 	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}, {Name: "average", DType: ir.Float64}, {Name: "variance", DType: ir.Float64}},
+	Out:     []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}, {Name: "mean", DType: ir.Float64}, {Name: "spread", DType: ir.Float64}},
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
@@ -108,8 +108,9 @@ func ChannelNormAffineOp() *ir.Op {
 
 // ChannelNormAffine normalizes each channel, axis 1 of x, over the other
 // axes, then multiplies by weight and adds bias, and returns mean and biased
-// variance, as they were computed; all of these have one element a channel.
-func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
+// variance, and the same as they were computed; all of these have one element
+// a channel.
+func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average, variance, mean, spread *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &channelNormAffineOp,
 		In:    []*core.Tensor{x, weight, bias},
@@ -118,14 +119,14 @@ func ChannelNormAffine(x, weight, bias *core.Tensor, eps float64) (out, average,
 			return shapes.ChannelNormShape(x.Shape(), weight.Shape(), bias.Shape())
 		},
 	})
-	return results[0], results[1], results[2]
+	return results[0], results[1], results[2], results[3], results[4]
 }
 
 var channelNormAffineGradOp = ir.Op{
 	Name:    "channel_norm_affine_grad",
 	Doc:     "returns the gradients of channel_norm_affine's result out by x, weight and bias, from out's gradient g and the statistics.",
 	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "average", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "variance", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "weight"}, {Name: "mean", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}, {Name: "spread", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
 	Attrs:   []ir.Attr{{Name: "eps", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "dx"}, {Name: "dweight"}, {Name: "dbias"}},
 	DTypes:  ir.ClassFloat,
@@ -143,13 +144,13 @@ func ChannelNormAffineGradOp() *ir.Op {
 
 // ChannelNormAffineGrad returns the gradients of channel_norm_affine's result
 // out by x, weight and bias, from out's gradient g and the statistics.
-func ChannelNormAffineGrad(g, x, weight, average, variance *core.Tensor, eps float64) (dx, dweight, dbias *core.Tensor) {
+func ChannelNormAffineGrad(g, x, weight, mean, spread *core.Tensor, eps float64) (dx, dweight, dbias *core.Tensor) {
 	results := core.Kernel(core.Apply{
 		Op:    &channelNormAffineGradOp,
-		In:    []*core.Tensor{g, x, weight, average, variance},
+		In:    []*core.Tensor{g, x, weight, mean, spread},
 		Attrs: []ir.Value{ir.FloatValue(eps)},
 		Shapes: func() ([][]int, error) {
-			return shapes.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), average.Shape(), variance.Shape())
+			return shapes.ChannelNormGradShape(g.Shape(), x.Shape(), weight.Shape(), mean.Shape(), spread.Shape())
 		},
 	})
 	return results[0], results[1], results[2]

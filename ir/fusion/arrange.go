@@ -47,7 +47,7 @@ func ChannelsLast(p *program.Program, saves func(step int) (bytes int64, ok bool
 type doing uint8
 
 const (
-	copies    doing = iota // those that do not lie row-major
+	copies    doing = iota // those that do not lie row-major; a kernel writes its results however they lie
 	convolves              // In[0] to Out[0], a convolution or the gradient of its input
 	weighs                 // In[0] and In[1], the gradient of a convolution's weight
 	channels               // operands like Out[0], which is given as it lies best
@@ -67,20 +67,21 @@ func (d doing) takes(c *ir.Call, j int) bool {
 	return true
 }
 
-// gives reports whether result j is an image that may lie as it is best.
-func (d doing) gives(j int) bool {
+// gives reports whether result j of a step's call is an image that may lie as it is best.
+func (d doing) gives(c *ir.Call, j int) bool {
 	switch d {
 	case convolves, channels:
 		return j == 0
-	case maps:
-		return true
+	case copies:
+		return c.Op != nil && c.Op.Kind == ir.Opaque && c.Op.Tags&ir.TagProduct == 0
 	}
-	return false
+	return d == maps
 }
 
 // An image is a buffer as an image.
 type image struct {
 	shape   []int // [n, channels, height, width]
+	planes  []int // [n, channels, places], where kernels use it so
 	users   []int // steps
 	writers int
 	bars    bool // it has to lie row-major
@@ -88,7 +89,10 @@ type image struct {
 }
 
 // free reports whether the image may lie as it is best.
-func (m *image) free() bool { return m.shape != nil && !m.bars && m.writers == 1 }
+func (m *image) free() bool {
+	s, p := m.shape, m.planes
+	return s != nil && !m.bars && m.writers == 1 && (p == nil || p[0] == s[0] && p[1] == s[1] && p[2] == s[2]*s[3])
+}
 
 // An arranger decides how images lie.
 type arranger struct {
@@ -146,7 +150,7 @@ func (a *arranger) look() {
 			a.does[i] = maps
 		}
 		for j, r := range s.Out {
-			a.use(i, r, viewOf(c.Out, j), a.does[i].gives(j))
+			a.use(i, r, viewOf(c.Out, j), s.Action == program.Launch && a.does[i].gives(c, j))
 			a.images[r.Buffer].writers++
 		}
 		for j, r := range s.In {
@@ -171,18 +175,27 @@ func (a *arranger) use(i int, r program.Ref, v *ir.View, able bool) {
 	if n := len(m.users); n == 0 || m.users[n-1] != i {
 		m.users = append(m.users, i)
 	}
-	if m.shape == nil && v != nil {
-		m.shape = v.Shape
-	}
-	if !able || v == nil || r.Offset != 0 || r.Version > 1 || !isImage(v) || !slices.Equal(v.Shape, m.shape) || a.p.Buffers[r.Buffer].Kind != program.Temporary {
+	if !able || v == nil || r.Offset != 0 || r.Version > 1 || a.p.Buffers[r.Buffer].Kind != program.Temporary {
 		m.bars = true
+		return
 	}
+	as := &m.shape
+	if len(v.Shape) == 3 && a.p.Steps[i].Call.Op.Kind == ir.Opaque {
+		as = &m.planes
+	} else if len(v.Shape) != 4 {
+		m.bars = true
+		return
+	}
+	if *as == nil {
+		*as = v.Shape
+	}
+	m.bars = m.bars || !isImage(v) || !slices.Equal(v.Shape, *as)
 }
 
-// isImage reports whether a view is a row-major image, of which it matters where its channels
-// are.
+// isImage reports whether a view is a row-major image, or one whose places are one axis, of which
+// it matters where its channels are.
 func isImage(v *ir.View) bool {
-	return len(v.Shape) == 4 && v.IsContiguous() && v.NumElements() > 0 && v.Shape[1] > 1 && v.Shape[2]*v.Shape[3] > 1
+	return (len(v.Shape) == 4 || len(v.Shape) == 3) && v.IsContiguous() && v.NumElements() > 0 && v.Shape[1] > 1 && ir.NumElements(v.Shape[2:]) > 1
 }
 
 // groups returns the buffers that are free by the steps that use several of them.

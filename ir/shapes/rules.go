@@ -361,9 +361,19 @@ func SoftmaxPullShape(g, y []int, dim int) ([]int, error) {
 	return AlongShape(y, dim)
 }
 
-// ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a
-// channel's two statistics. Weight and bias have one element a channel.
+// ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a channel's two
+// statistics, rounded and unrounded. Weight and bias have one element a channel.
 func ChannelNormShape(x, weight, bias []int) ([][]int, error) {
+	out, err := channelsOf(x, weight, bias)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, out[1:]...), nil
+}
+
+// channelsOf returns the shapes of x and of two numbers of each of its channels, axis 1. Weight and
+// bias have one element a channel.
+func channelsOf(x, weight, bias []int) ([][]int, error) {
 	if len(x) < 2 {
 		return nil, ir.ShapeErrorf("x must have channels, axis 1, but has shape %v", x)
 	}
@@ -377,7 +387,7 @@ func ChannelNormShape(x, weight, bias []int) ([][]int, error) {
 // GroupNormShape returns the shapes of x normalized by groups of channels, axis 1, and of the
 // statistics of each image's groups. Weight and bias have one element a channel.
 func GroupNormShape(x, weight, bias []int, groups int) ([][]int, error) {
-	out, err := ChannelNormShape(x, weight, bias)
+	out, err := channelsOf(x, weight, bias)
 	if err != nil {
 		return nil, err
 	}
@@ -403,12 +413,12 @@ func GroupNormGradShape(g, x, weight, average, rstd []int, groups int) ([][]int,
 
 // ChannelNormGradShape returns the shapes of the gradients of x, weight and bias of
 // ChannelNormShape, from the gradient g and the statistics.
-func ChannelNormGradShape(g, x, weight, average, variance []int) ([][]int, error) {
+func ChannelNormGradShape(g, x, weight, mean, spread []int) ([][]int, error) {
 	if !slices.Equal(g, x) {
 		return nil, ir.ShapeErrorf("g %v must have shape %v", g, x)
 	}
-	if _, err := ChannelNormShape(x, average, variance); err != nil {
+	if _, err := channelsOf(x, mean, spread); err != nil {
 		return nil, err
 	}
-	return ChannelNormShape(x, weight, weight)
+	return channelsOf(x, weight, weight)
 }

@@ -90,7 +90,7 @@ func TestRules(t *testing.T) {
 		{"norm_stats", got(NormStatsShape([]int{2, 3, 4}, 2, 3)), [][]int{{2, 3, 4}, {2, 1, 1}, {2, 1, 1}}, ""},
 		{"norm_affine", got(NormAffineShape([]int{2, 3, 4}, []int{3, 4}, []int{3, 4}, 2, 2)), [][]int{{2, 3, 4}, {2, 1, 1}}, ""},
 		{"norm_affine weight", got(NormAffineShape([]int{2, 3}, []int{2}, []int{3}, 1, 3)), nil, "weight [2] and bias [3] must have shape [3]"},
-		{"channel_norm", got(ChannelNormShape([]int{2, 3, 4}, []int{3}, []int{3})), [][]int{{2, 3, 4}, {3}, {3}}, ""},
+		{"channel_norm", got(ChannelNormShape([]int{2, 3, 4}, []int{3}, []int{3})), [][]int{{2, 3, 4}, {3}, {3}, {3}, {3}}, ""},
 		{"channel_norm weight", got(ChannelNormShape([]int{2, 3}, []int{2}, []int{3})), nil, "weight [2] and bias [3] must have shape [3]"},
 		{"channel_norm row", got(ChannelNormShape([]int{2}, []int{2}, []int{2})), nil, "must have channels"},
 		{"channel_norm_grad", got(ChannelNormGradShape([]int{2, 3}, []int{2, 3}, []int{3}, []int{3}, []int{3})), [][]int{{2, 3}, {3}, {3}}, ""},

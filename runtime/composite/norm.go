@@ -10,13 +10,14 @@ import (
 // The types of the operators that batch norms are handed.
 type (
 	normParts    = func(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor)
-	normBackward = func(dy, x, weight, average, variance *core.Tensor, eps float64) (dX, dWeight, dBias *core.Tensor)
+	normMeasured = func(x, weight, bias *core.Tensor, eps float64) (out, average, variance, mean, spread *core.Tensor)
+	normBackward = func(dy, x, weight, mean, spread *core.Tensor, eps float64) (dX, dWeight, dBias *core.Tensor)
 )
 
 // BatchNorms are the operators that a batch norm is made of.
 type BatchNorms struct {
 	BatchNormParts        normParts
-	ChannelNormAffine     normParts
+	ChannelNormAffine     normMeasured
 	ChannelNormAffineGrad normBackward
 	Add                   product
 	Clone                 ofOne
@@ -25,13 +26,13 @@ type BatchNorms struct {
 var batchNormOp = ir.Op{
 	Name: "batch_norm_images", Kind: ir.Composition, Switch: -1, DTypes: ir.ClassFloat,
 	In:  []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias"}},
-	Out: []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}},
+	Out: []ir.Result{{Name: "out"}, {Name: "average"}, {Name: "variance"}, {Name: "mean"}, {Name: "spread"}},
 }
 
 // BatchNormImages returns x, images, normalized by channel, times weight plus bias, and the
-// average and variance of each channel, by kernels of its own, forward and backward, which
-// have statistics in float64. It is made of parts for gradients that are recorded, or are also
-// of the statistics. Each result is rounded once to the dtype of x.
+// average and variance of each channel, by kernels of its own, forward and backward; what goes
+// from one to the other are the unrounded statistics. It is made of parts for gradients that are
+// recorded, or are also of the statistics. Each result is rounded once.
 func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	if weight == nil {
 		weight = channelwise(x, 1)
@@ -43,23 +44,27 @@ func BatchNormImages(o BatchNorms, x, weight, bias *core.Tensor, eps float64) (o
 	}
 	outs := core.Custom(core.Apply{
 		Op: &batchNormOp, In: []*core.Tensor{x, weight, bias},
-		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(1) | core.SaveOut(2),
+		Save: core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(3) | core.SaveOut(4),
 		Backward: func(g *core.Grad) {
 			if g.Recording() || g.HasDy(1) || g.HasDy(2) {
 				again(g, &batchNormOp, &core.Operators{Add: o.Add, Clone: o.Clone}, func(in []*core.Tensor) []*core.Tensor {
 					out, average, variance := o.BatchNormParts(core.Wide(in[0]), core.Wide(in[1]), core.Wide(in[2]), eps)
-					return list(core.As(out, look(in[0]).DType()), core.As(average, ir.Float64), core.As(variance, ir.Float64))
+					dt := look(in[0]).DType()
+					out, average, variance = core.As(out, dt), core.As(average, dt), core.As(variance, dt)
+					return []*core.Tensor{out, average, variance, core.As(average, ir.Float64), core.As(variance, ir.Float64)} // of the last gradients are 0
 				})
 				return
 			}
-			dX, dWeight, dBias := o.ChannelNormAffineGrad(g.Dy(0), g.In(0), g.In(1), g.Out(1), g.Out(2), eps)
+			dX, dWeight, dBias := o.ChannelNormAffineGrad(g.Dy(0), g.In(0), g.In(1), g.Out(3), g.Out(4), eps)
 			g.Set(0, dX)
 			g.Set(1, dWeight)
 			g.Set(2, dBias)
 		},
-	}, func() []*core.Tensor { return list(o.ChannelNormAffine(x, weight, bias, eps)) })
-	dt := look(x).DType()
-	return outs[0], core.As(outs[1], dt), core.As(outs[2], dt)
+	}, func() []*core.Tensor {
+		out, average, variance, mean, spread := o.ChannelNormAffine(x, weight, bias, eps)
+		return []*core.Tensor{out, average, variance, mean, spread}
+	})
+	return outs[0], outs[1], outs[2]
 }
 
 // The types of the operators that norms of groups are handed.

@@ -13,7 +13,7 @@ import (
 // ChannelNorm normalizes each channel, axis 1 of x, over the other axes to mean 0 and
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute:
 // eps. Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and
-// biased variance of one element a channel.
+// biased variance of one element a channel, rounded and in float64.
 func ChannelNorm(c *ir.Call) error { return dispatch(c, &channelNorms) }
 
 // ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and
@@ -111,7 +111,6 @@ func channelNorm[T float](c *ir.Call) error {
 	x, out := in[T](c, 0, c.Compute), tile.Elements[T](d)
 	weight, bias := in[T](c, 1, c.Compute), in[T](c, 2, c.Compute)
 	views, results := stats[T](c)
-	means, variances := results[0], results[1]
 	n, eps := len(s.parts), c.Attrs[0].Scalar.Float()
 	moments, by := make([][2]T, s.count*n), make([]coefficients[T], s.count)
 	s.run(func(ch, p int) {
@@ -124,9 +123,11 @@ func channelNorm[T float](c *ir.Call) error {
 		if math.IsNaN(mean) && s.elements() > 0 {
 			mean = plainMean(s, x, ch)
 		}
-		means[ch], variances[ch] = T(mean), T(variance)
+		for k := 0; k+1 < len(results); k += 2 {
+			results[k][ch], results[k+1][ch] = T(mean), T(variance)
+		}
 		factor := float64(weight[ch]) / math.Sqrt(variance+eps)
-		by[ch] = coefficients[T]{mean: means[ch], factor: T(factor), shift: bias[ch]}
+		by[ch] = coefficients[T]{mean: T(mean), factor: T(factor), shift: bias[ch]}
 	})
 	tile.Finish(c.Out[0], d)
 	for i, v := range views {

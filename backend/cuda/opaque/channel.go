@@ -9,7 +9,7 @@ import (
 // ChannelNorm normalizes each channel, axis 1 of x, over the other axes to mean 0 and
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute: eps.
 // Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and biased
-// variance of one element a channel, in float64.
+// variance of one element a channel, rounded and in float64.
 func ChannelNorm(g code.GPU, c *ir.Call) error {
 	const momentsOf = 4 // numbers that the kernels keep of a part
 	if lastChannels(c, 1) {

@@ -30,10 +30,9 @@ func lastChannels(c *ir.Call, images int) bool {
 }
 
 const (
-	// lastBlocks and lastWriters are how many blocks a multiprocessor is given, about, by the
-	// launch that finds numbers of parts, and by that which writes.
-	lastBlocks, lastWriters = 4, 8
-	// lastRows is how many rows a thread has at least, where there are as many.
+	// lastBlocks is how many blocks of the kernels a multiprocessor has at once.
+	lastBlocks = 4
+	// lastRows is how many rows a thread reads at once.
 	lastRows = 4
 	// lastEnd is how many channels a block puts together.
 	lastEnd = 8
@@ -52,9 +51,9 @@ func overLast(g code.GPU, c *ir.Call, kernels []string, images int, numbers, by 
 	}
 	lanes := int64(min(warp, 1<<bits.Len(uint(channels/lastVector-1))))
 	across := ceil(channels, lanes*lastVector)
+	parts, each := lastParts(g, rows, lanes, across)
 	size := int64(out.DType.Compute().Size())
-	measure := partsOf(g, rows, lanes, across, lastBlocks)
-	sums, err := g.Scratch(measure.count * channels * numbers * size)
+	sums, err := g.Scratch(parts * channels * numbers * size)
 	if err != nil {
 		return err
 	}
@@ -62,30 +61,23 @@ func overLast(g code.GPU, c *ir.Call, kernels []string, images int, numbers, by 
 	if err != nil {
 		return err
 	}
-	launch := func(kernel string, p lastParts, grid [3]int) error {
-		var params driver.Params
-		for _, n := range []int64{rows, channels, p.each, p.count} {
-			params.Int64(n)
+	var p driver.Params
+	for _, n := range []int64{rows, channels, each, parts} {
+		p.Int64(n)
+	}
+	p.Int32(int32(lanes))
+	p.Align(8)
+	for _, a := range channelOrder(addrs, len(c.Out)) {
+		p.Uint64(a)
+	}
+	p.Uint64(sums)
+	p.Uint64(kept)
+	p.Float64(c.Attrs[0].Scalar.Float())
+	all := [3]int{int(across), int(parts), 1}
+	for i, blocks := range [][3]int{all, grid(channels, lastEnd), all} {
+		if err := g.Launch("channel_norm", ofType(kernels[i], out.DType), blocks, block(blockThreads), 0, p.Bytes()); err != nil {
+			return err
 		}
-		params.Int32(int32(lanes))
-		params.Align(8)
-		for _, a := range channelOrder(addrs, len(c.Out)) {
-			params.Uint64(a)
-		}
-		params.Uint64(sums)
-		params.Uint64(kept)
-		params.Float64(c.Attrs[0].Scalar.Float())
-		return g.Launch("channel_norm", ofType(kernel, out.DType), grid, block(blockThreads), 0, params.Bytes())
-	}
-	write := partsOf(g, rows, lanes, across, lastWriters)
-	if err := launch(kernels[0], measure, [3]int{int(across), int(measure.count), 1}); err != nil {
-		return err
-	}
-	if err := launch(kernels[1], measure, grid(channels, lastEnd)); err != nil {
-		return err
-	}
-	if err := launch(kernels[2], write, [3]int{int(across), int(write.count), 1}); err != nil {
-		return err
 	}
 	for i := range results {
 		if err := results[i].finish(g); err != nil {
@@ -95,16 +87,14 @@ func overLast(g code.GPU, c *ir.Call, kernels []string, images int, numbers, by 
 	return nil
 }
 
-// lastParts are parts of rows: how many there are, and the rows of each.
-type lastParts struct{ count, each int64 }
-
-// partsOf cuts rows into parts for about so many blocks a multiprocessor, each of which has across
-// slices of channels.
-func partsOf(g code.GPU, rows, lanes, across, blocks int64) lastParts {
+// lastParts cuts rows into parts of whole reads of a block, as many as there are blocks at once,
+// each of which has across slices of channels.
+func lastParts(g code.GPU, rows, lanes, across int64) (parts, each int64) {
 	const most = 1<<16 - 1 // of a grid's second axis
-	parts := max(1, min(most, ceil(blocks*int64(g.Multiprocessors()), across), ceil(rows, lastRows*blockThreads/lanes)))
-	each := max(1, ceil(rows, parts))
-	return lastParts{max(1, ceil(rows, each)), each}
+	reads := lastRows * blockThreads / lanes
+	wanted := min(most, ceil(lastBlocks*int64(g.Multiprocessors()), across))
+	each = ceil(ceil(rows, reads), wanted) * reads
+	return ceil(rows, each), each
 }
 
 // lastViews returns the addresses of all, those of results first, and the results: images with

@@ -33,8 +33,8 @@ type (
 	}
 	lastNorm struct {
 		lastRows
-		Out, X, Weight, Bias, Average, Variance, Moments, By uint64
-		Eps                                                  float64
+		Out, X, Weight, Bias, Average, Variance, Mean, Spread, Moments, By uint64
+		Eps                                                                float64
 	}
 	lastGrad struct {
 		lastRows
@@ -61,7 +61,7 @@ func TestChannelsLast(t *testing.T) {
 		one := func(n uint64) ir.View { return stat(n, dt, channels) }
 		measured := func(n uint64) ir.View { return stat(n, ir.Float64, channels) }
 		attrs := []ir.Value{ir.FloatValue(0.5)}
-		return &ir.Call{Out: []ir.View{image(1, dt, channels, last), measured(5), measured(6)}, In: []ir.View{image(2, dt, channels, other), one(3), one(4)}, Attrs: attrs},
+		return &ir.Call{Out: []ir.View{image(1, dt, channels, last), one(9), one(10), measured(5), measured(6)}, In: []ir.View{image(2, dt, channels, other), one(3), one(4)}, Attrs: attrs},
 			&ir.Call{Out: []ir.View{image(1, dt, channels, last), one(7), one(8)}, In: []ir.View{image(2, dt, channels, other), image(3, dt, channels, last), one(4), measured(5), measured(6)}, Attrs: attrs}
 	}
 	for _, c := range []struct {
@@ -74,14 +74,14 @@ func TestChannelsLast(t *testing.T) {
 	}{
 		{"all last", ir.BFloat16, 24, true, true, []string{
 			"channel_norm last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_norm last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_norm last_norm_bfloat16 [1 3 1] [256 1 1] 0",
-		}, lastRows{600, 24, 200, 3, 4, 0}},
+		}, lastRows{600, 24, 256, 3, 4, 0}},
 		{"many channels", ir.Float16, 512, true, true, []string{
-			"channel_norm last_moments_float16 [2 8 1] [256 1 1] 0", "channel_norm last_norm_end_float16 [64 1 1] [256 1 1] 0", "channel_norm last_norm_float16 [2 16 1] [256 1 1] 0",
-		}, lastRows{600, 512, 75, 8, 32, 0}},
+			"channel_norm last_moments_float16 [2 7 1] [256 1 1] 0", "channel_norm last_norm_end_float16 [64 1 1] [256 1 1] 0", "channel_norm last_norm_float16 [2 7 1] [256 1 1] 0",
+		}, lastRows{600, 512, 96, 7, 32, 0}},
 		{"an operand otherwise", ir.BFloat16, 24, true, false, []string{
 			"store 200000 to 1000",
 			"channel_norm last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_norm last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_norm last_norm_bfloat16 [1 3 1] [256 1 1] 0",
-		}, lastRows{600, 24, 200, 3, 4, 0}},
+		}, lastRows{600, 24, 256, 3, 4, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			norm, grad := calls(c.dtype, c.channels, c.last, c.other)
@@ -99,7 +99,7 @@ func TestChannelsLast(t *testing.T) {
 				t.Errorf("launches (-want +got):\n%s", diff)
 			}
 			p := paramsOf[lastNorm](t, r.params[0])
-			if diff := cmp.Diff(c.parts, p.lastRows, cmp.AllowUnexported(lastRows{})); diff != "" || p.Out != norm.Out[0].Addr || p.Average != norm.Out[1].Addr || p.Variance != norm.Out[2].Addr || p.Eps != 0.5 {
+			if diff := cmp.Diff(c.parts, p.lastRows, cmp.AllowUnexported(lastRows{})); diff != "" || p.Out != norm.Out[0].Addr || p.Average != norm.Out[1].Addr || p.Spread != norm.Out[4].Addr || p.Eps != 0.5 {
 				t.Errorf("parameters %+v (-want +got):\n%s", *p, diff)
 			}
 			if moments := c.parts.Parts * c.parts.Channels * 16; r.asked[len(r.asked)-2] != moments || r.asked[len(r.asked)-1] != c.parts.Channels*12 {
@@ -125,7 +125,7 @@ func TestChannelsLast(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range r.params {
-			if len(p) != 5*8+8*8 {
+			if len(p) != 5*8+10*8 {
 				t.Errorf("%s: %d bytes of parameters, launches %q", name, len(p), r.launch)
 			}
 		}
