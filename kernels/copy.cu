@@ -13,7 +13,8 @@ struct Move {
 #define SINTER_MOVES(S)                      \
   SINTER_ELEMENTWISE_ANY(copy_##S, Move, S, S) \
   SINTER_FILL(fill_##S, S)                   \
-  SINTER_TRANSPOSE(transpose_##S, S)
+  SINTER_TRANSPOSE(transpose_##S, S)         \
+  SINTER_NARROW(narrow_##S, S)
 
 SINTER_MOVES(b1)
 SINTER_MOVES(b2)

@@ -10,6 +10,10 @@
 //       ceil(columns / side), and best n = batch.count. The side of a tile is 128
 //       elements of 1 or 2 bytes, 64 of 4, 32 of more. batch has the strides of the
 //       result and of the operand.
+//   SINTER_NARROW(narrow_b4, b4)
+//       The same for planes of few columns that lie row by row without gaps in the
+//       operand, or of few rows that lie column by column so in the result: blocks of
+//       256 threads, grid (ceil(many / floor(16 KiB of elements / few)), n).
 
 #pragma once
 
@@ -169,6 +173,47 @@ template <class S> struct Transpose {
   }
 };
 
+// Planes with few rows or columns go through shared memory as they lie where they have no gaps.
+template <class S> struct Narrow {
+  static constexpr int size = 16384 / sizeof(S);  // elements that a block has at once
+
+  static SINTER_FN void run(const Space<2>& batch, const Plane& l, const Pointers<2>& p) {
+    __shared__ S t[size];
+    const bool rows = l.rows < l.columns;  // are few
+    const int few = int(rows ? l.rows : l.columns);
+    const long long many = rows ? l.columns : l.rows, most = size / few, first = blockIdx.x * most;
+    const int n = int(many - first < most ? many - first : most);
+#pragma unroll 1
+    for (unsigned i = blockIdx.y; i < batch.count; i += gridDim.y) {
+      const Offsets<2> at = locate(batch, i);
+      const S* x = static_cast<const S*>(p.at[1]) + at.at[1] + (rows ? first : first * few);
+      S* out = static_cast<S*>(p.at[0]) + at.at[0] + (rows ? first * few : first);
+      if (rows) {
+#pragma unroll 1
+        for (int r = 0; r < few; r++) {
+#pragma unroll 4
+          for (int k = threadIdx.x; k < n; k += copy_threads) t[k * few + r] = x[r * l.x_step + k];
+        }
+      } else {
+#pragma unroll 4
+        for (int k = threadIdx.x; k < n * few; k += copy_threads) t[k] = x[k];
+      }
+      __syncthreads();
+      if (rows) {
+#pragma unroll 4
+        for (int k = threadIdx.x; k < n * few; k += copy_threads) out[k] = t[k];
+      } else {
+#pragma unroll 1
+        for (int c = 0; c < few; c++) {
+#pragma unroll 4
+          for (int k = threadIdx.x; k < n; k += copy_threads) out[c * l.out_step + k] = t[k * few + c];
+        }
+      }
+      __syncthreads();
+    }
+  }
+};
+
 }  // namespace sinter
 
 #define SINTER_FILL(name, S)                                                                              \
@@ -180,4 +225,10 @@ template <class S> struct Transpose {
   extern "C" __global__ void __launch_bounds__(sinter::copy_threads, sinter::Transpose<S>::blocks)   \
       name(sinter::Space<2> batch, sinter::Plane plane, sinter::Pointers<2> p) {                     \
     sinter::Transpose<S>::run(batch, plane, p);                                                      \
+  }
+
+#define SINTER_NARROW(name, S)                                            \
+  extern "C" __global__ void __launch_bounds__(sinter::copy_threads)      \
+      name(sinter::Space<2> batch, sinter::Plane plane, sinter::Pointers<2> p) { \
+    sinter::Narrow<S>::run(batch, plane, p);                              \
   }

@@ -22,12 +22,12 @@ const (
 const memcpyBytes = 1 << 20
 
 // moveKernels are the kernels of copy.cu, by the logarithm of the element's size.
-var moveKernels = [5]struct{ fill, copy, strided, transpose string }{
-	{"fill_b1", "copy_b1", "copy_b1_strided", "transpose_b1"},
-	{"fill_b2", "copy_b2", "copy_b2_strided", "transpose_b2"},
-	{"fill_b4", "copy_b4", "copy_b4_strided", "transpose_b4"},
-	{"fill_b8", "copy_b8", "copy_b8_strided", "transpose_b8"},
-	{"fill_b16", "copy_b16", "copy_b16_strided", "transpose_b16"},
+var moveKernels = [5]struct{ fill, copy, strided, transpose, narrow string }{
+	{"fill_b1", "copy_b1", "copy_b1_strided", "transpose_b1", "narrow_b1"},
+	{"fill_b2", "copy_b2", "copy_b2_strided", "transpose_b2", "narrow_b2"},
+	{"fill_b4", "copy_b4", "copy_b4_strided", "transpose_b4", "narrow_b4"},
+	{"fill_b8", "copy_b8", "copy_b8_strided", "transpose_b8", "narrow_b8"},
+	{"fill_b16", "copy_b16", "copy_b16_strided", "transpose_b16", "narrow_b16"},
 }
 
 func log2(size int64) int {
@@ -203,6 +203,24 @@ func (l *layout) transposed() int {
 // than space.Limit tiles in any memory there is.
 var transposeSides = [5]int64{128, 128, 64, 32, 32}
 
+const (
+	// narrowTile is how many bytes of a plane with few rows or columns a block has at once.
+	narrowTile = 16384
+	// narrowSide is how many rows or columns are few: tiles would be mostly empty.
+	narrowSide = 16
+)
+
+// narrow returns by how many blocks a plane is copied that has few columns and no gaps in the
+// operand, or few rows and no gaps in the result; 0 for others.
+func narrow(rows, columns, outStep, xStep, size int64) int64 {
+	few, many := min(rows, columns), max(rows, columns)
+	if few > narrowSide || rows < columns && outStep != rows || rows >= columns && xStep != columns {
+		return 0
+	}
+	most := narrowTile / size / few
+	return (many + most - 1) / most
+}
+
 // transpose copies planes of axis 0 and axis a through shared memory.
 func (x *Context) transpose(l *layout, m move, a int) error {
 	rows, columns := l.extents[0], l.extents[a]
@@ -211,7 +229,10 @@ func (x *Context) transpose(l *layout, m move, a int) error {
 	l.remove(0)
 	power := log2(m.size)
 	side := transposeSides[power]
-	tiles := (rows + side - 1) / side * ((columns + side - 1) / side)
+	tiles, kernel := (rows+side-1)/side*((columns+side-1)/side), moveKernels[power].transpose
+	if n := narrow(rows, columns, outStep, xStep, m.size); n > 0 {
+		tiles, kernel = n, moveKernels[power].narrow
+	}
 	launch := func(p *layout, _, dst, src int64) error {
 		x.params.Reset()
 		p.encode(&x.params, 0)
@@ -220,7 +241,7 @@ func (x *Context) transpose(l *layout, m move, a int) error {
 		}
 		x.params.Uint64(m.dst + uint64(dst*m.size))
 		x.params.Uint64(m.src + uint64(src*m.size))
-		return x.startPlanes(copyModule, moveKernels[power].transpose, tiles, p.count)
+		return x.startPlanes(copyModule, kernel, tiles, p.count)
 	}
 	if l.fits(false) {
 		return launch(l, 0, 0, 0)

@@ -24,7 +24,7 @@ func copyOperator() *ir.Op {
 func TestCopyCoverage(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	for range brief.Times(400) {
+	for range brief.Times(1600) {
 		shape := randomShape(rng, rng.IntN(5), 6)
 		dt := ir.ClassAll.List()[rng.IntN(12)]
 		dst := deviceView(1<<30, dt, shape, randomStrides(rng, shape))
@@ -61,7 +61,7 @@ func TestCopyCoverage(t *testing.T) {
 			t.Fatalf("shape %v, %s, strides %v from %v: -want +got\n%s", shape, dt, dst.Strides, src.Strides, diff)
 		}
 	}
-	for _, kind := range []string{"copy", "copy_strided", "transpose"} {
+	for _, kind := range []string{"copy", "copy_strided", "transpose", "narrow"} {
 		if seen[kind] < brief.Times(10) {
 			t.Errorf("only %d launches of %s", seen[kind], kind)
 		}
@@ -84,6 +84,28 @@ func deviceMoves(r *reader, grid driver.Dim3, kind string, size int) (out [][4]u
 		for i := range s.count {
 			at := s.locate(uint32(i), 0)
 			out = append(out, [4]uint64{dst, src, uint64(at[0]), uint64(at[1])})
+		}
+	case "narrow":
+		s := r.space(2)
+		rows, columns, outStep, xStep := r.i64(), r.i64(), r.i64(), r.i64()
+		dst, src := uint64(r.i64()), uint64(r.i64())
+		few, many := min(rows, columns), max(rows, columns)
+		most := 16384 / int64(size) / few
+		for block := range int64(grid.X) {
+			for y := range int64(grid.Y) {
+				for i := y; i < s.count; i += int64(grid.Y) {
+					at := s.locate(uint32(i), 0)
+					for k := block * most; k < min(many, (block+1)*most); k++ {
+						for e := range few {
+							to, from := e*outStep+k, k*few+e
+							if rows < columns {
+								to, from = k*few+e, e*xStep+k
+							}
+							out = append(out, [4]uint64{dst, src, uint64(at[0] + to), uint64(at[1] + from)})
+						}
+					}
+				}
+			}
 		}
 	case "transpose":
 		s := r.space(2)
@@ -123,6 +145,9 @@ func TestCopyKernels(t *testing.T) {
 		{"large", deviceView(1<<30, f, large, nil), deviceView(2<<30, f, large, nil), []string{"memcpy"}},
 		{"onto itself", deviceView(1<<30, f, large, nil), deviceView(1<<30, f, large, nil), nil},
 		{"transposed", deviceView(1<<30, f, shape, nil), deviceView(2<<30, f, shape, transposed), []string{"transpose_b4"}},
+		{"weights", deviceView(1<<30, h, []int{5, 9, 64}, nil), deviceView(2<<30, h, []int{5, 9, 64}, []int{9 * 64, 1, 9}), []string{"narrow_b2"}},
+		{"weights back", deviceView(1<<30, h, []int{5, 64, 9}, nil), deviceView(2<<30, h, []int{5, 64, 9}, []int{9 * 64, 1, 64}), []string{"narrow_b2"}},
+		{"weights with gaps", deviceView(1<<30, h, []int{5, 9, 64}, nil), deviceView(2<<30, h, []int{5, 9, 64}, []int{10 * 64, 1, 10}), []string{"transpose_b2"}},
 		{"transposed pairs", deviceView(1<<30, f, []int{64, 96, 2}, nil), deviceView(2<<30, f, []int{64, 96, 2}, []int{2, 128, 1}), []string{"transpose_b8"}},
 		{"repeated row", deviceView(1<<30, f, shape, nil), deviceView(2<<30, f, shape, []int{0, 1}), []string{"copy_b16_strided"}},
 		{"both transposed", deviceView(1<<30, f, shape, transposed), deviceView(2<<30, f, shape, transposed), []string{"copy_b16"}},
