@@ -36,6 +36,8 @@ type source struct {
 	row     int          // pieces stop at multiples of row; 0: they need not
 	run     int          // elements of a piece, at most
 
+	direct bool // operands and other results need no buffers
+
 	make  func(single uint64) *Into // code for operands, by bit, with one element for a row; or nil
 	into  *Into                     // what it gave for these operands, or nil
 	block []uint64                  // of it
@@ -96,21 +98,29 @@ func RunComputed(c, before *ir.Call, folded int, into func(single uint64) *Into)
 	}
 	from := before.Kernel.Out[folded].Compute
 	f.load, f.size, f.alone = convert.Between(c.Compute, from), c.Compute.Size(), from == c.Compute && !f.stored
-	direct := true
+	f.direct = true
 	for i := range f.args {
 		a := &f.args[i]
-		direct = direct && (a.Direct() || i == folded)
+		f.direct = f.direct && (a.Direct() || i == folded)
 		if !a.Flat() && (f.row == 0 || a.Row() < f.row) {
 			f.row = a.Row()
 		}
 	}
 	if f.row != 0 && f.row < shortRow {
-		f.row, direct = 0, false
+		f.row, f.direct = 0, false
 	}
-	if direct && f.alone {
+	if f.direct && f.alone {
 		f.run = longRun
 	}
 	return reduce(c, f)
+}
+
+// raw lets f give elements as they are stored, a byte each.
+func (f *source) raw() {
+	f.load, f.size, f.alone = convert.Copy(1), 1, !f.stored
+	if f.direct && f.alone {
+		f.run = longRun
+	}
 }
 
 // elements returns what a goroutine computes elements with; nil where they are in memory.

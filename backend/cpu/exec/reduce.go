@@ -29,6 +29,7 @@ type reduction struct {
 	inPlace      bool         // all reduced elements of a result are one run
 	apart                     // where a result's elements are
 	half         *fold.Halves // where there are some, and such a run is of 16-bit floats; or nil
+	bytes        fold.Bytes   // where such a run is of bytes that are added up; or nil
 	load         convert.Func // x to the compute dtype
 	store        convert.Func // results to out
 	run          func(r *reduction, lo, hi int)
@@ -77,6 +78,12 @@ func reduce(c *ir.Call, from *source) error {
 			r.runRows(a)
 		} else {
 			r.place()
+			if r.bytes = nil; c.In[0].DType == ir.Bool && r.count > block && r.unconverted() {
+				r.bytes = fold.BytesOf(loops)
+			}
+			if r.bytes != nil && from != nil {
+				from.raw()
+			}
 			r.runs = runs{}
 			if from != nil || r.x.DType == r.compute {
 				r.runs = runsOf(loops, r.compute, &r.kept, &r.folded, r.count)
@@ -93,7 +100,7 @@ func reduce(c *ir.Call, from *source) error {
 
 // release drops every pointer into tensors' memory.
 func (r *reduction) release() {
-	r.loops, r.half, r.scalars, r.x, r.out, r.accs, r.from = nil, nil, nil, ir.View{}, ir.View{}, nil, nil
+	r.loops, r.half, r.bytes, r.scalars, r.x, r.out, r.accs, r.from = nil, nil, nil, nil, ir.View{}, ir.View{}, nil, nil
 	r.reduced.Clear()
 	reductions.Put(r)
 }
@@ -237,6 +244,10 @@ func (r *reduction) lines(lo, n int, accs, buf unsafe.Pointer, e *elements) {
 // fold folds the reduced positions [lo, hi) of the elements from x on into *acc, which holds
 // the identity.
 func (r *reduction) fold(t *tree, acc unsafe.Pointer, x, lo, hi int, buf *tile.Buffer, e *elements) {
+	if r.bytes != nil {
+		r.foldBytes(acc, x, lo, hi, buf, e)
+		return
+	}
 	if hi-lo <= block {
 		if lo < hi {
 			n := hi - lo
@@ -260,6 +271,19 @@ func (r *reduction) fold(t *tree, acc unsafe.Pointer, x, lo, hi int, buf *tile.B
 		lo += n
 	}
 	convert.Copy(r.loops.Acc.Size())(1, acc, 1, t.root(), 1)
+}
+
+// foldBytes is fold of elements that are added up as they are stored.
+func (r *reduction) foldBytes(acc unsafe.Pointer, x, lo, hi int, buf *tile.Buffer, e *elements) {
+	if e == nil {
+		r.bytes(hi-lo, acc, r.at(x+lo))
+		return
+	}
+	for n := 0; lo < hi; lo += n {
+		n = min(hi-lo, tile.Bytes/2)
+		e.compute(x+lo, n, buf.Ptr())
+		r.bytes(n, acc, buf.Ptr())
+	}
 }
 
 // some returns the elements at the reduced positions [lo, lo+n) of those from x on, at most

@@ -61,6 +61,9 @@ func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointe
 	if h, ok := halves.Load(loops); ok {
 		halves.Store(&own, h)
 	}
+	if f, ok := sums.Load(loops); ok {
+		sums.Store(&own, f)
+	}
 	return given(&own)
 }
 
@@ -105,6 +108,21 @@ func HalvesOf(loops *vector.FoldFuncs, x ir.DType) *Halves {
 		return &h.(*[2]Halves)[0]
 	case ok && x == ir.BFloat16:
 		return &h.(*[2]Halves)[1]
+	}
+	return nil
+}
+
+// A Bytes adds the sum of n elements that are stored as bytes to an accumulator.
+type Bytes func(n int, acc, x unsafe.Pointer)
+
+// sums has the Bytes of each *vector.FoldFuncs that has one.
+var sums sync.Map
+
+// BytesOf returns what loops from this package that add up int64 have for elements that are
+// stored as bytes, nil where there is nothing.
+func BytesOf(loops *vector.FoldFuncs) Bytes {
+	if f, ok := sums.Load(loops); ok {
+		return f.(Bytes)
 	}
 	return nil
 }

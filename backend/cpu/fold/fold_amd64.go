@@ -49,6 +49,9 @@ func minF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
 // minBF16LinesF32AVX2 is minLines of elements that become float32; n is a multiple of 64, and not 0.
 func minBF16LinesF32AVX2(rows int, n int, stride int, accs *float32, x *uint16)
 
+// byteSumF64AVX2 adds the sum of n bytes, a multiple of 128 and not 0, to *acc.
+func byteSumF64AVX2(n int, acc *int64, x *byte)
+
 // sumLinesF64AVX2 writes the sum of each of rows rows of n elements, stride bytes apart. Element i goes to accumulator i modulo their number in 256 bytes, and halves of these are combined. With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched.
 func sumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 

@@ -1867,6 +1867,42 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
+// func byteSumF64AVX2(n int, acc *int64, x *byte)
+// Requires: AVX, AVX2
+TEXT ·byteSumF64AVX2(SB), NOSPLIT, $0-24
+	MOVQ  n+0(FP), AX
+	MOVQ  acc+8(FP), CX
+	MOVQ  x+16(FP), DX
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+	VPXOR Y2, Y2, Y2
+	VPXOR Y3, Y3, Y3
+	VPXOR Y4, Y4, Y4
+
+loop:
+	VPSADBW      (DX), Y0, Y5
+	VPADDQ       Y5, Y1, Y1
+	VPSADBW      32(DX), Y0, Y5
+	VPADDQ       Y5, Y2, Y2
+	VPSADBW      64(DX), Y0, Y5
+	VPADDQ       Y5, Y3, Y3
+	VPSADBW      96(DX), Y0, Y5
+	VPADDQ       Y5, Y4, Y4
+	ADDQ         $+128, DX
+	SUBQ         $+128, AX
+	JNE          loop
+	VPADDQ       Y2, Y1, Y1
+	VPADDQ       Y3, Y1, Y1
+	VPADDQ       Y4, Y1, Y1
+	VEXTRACTI128 $0x01, Y1, X0
+	VPADDQ       X0, X1, X1
+	VPSRLDQ      $0x08, X1, X0
+	VPADDQ       X0, X1, X1
+	VMOVQ        X1, AX
+	ADDQ         AX, (CX)
+	VZEROUPPER
+	RET
+
 // func sumLinesF64AVX2(rows int, n int, stride int, ahead int, accs *float64, x *float64)
 // Requires: AVX
 TEXT ·sumLinesF64AVX2(SB), NOSPLIT, $0-48

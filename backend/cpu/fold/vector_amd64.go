@@ -40,6 +40,7 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 	case ir.Int64:
 		if kind == Sum {
 			use(i64, wide, l, func(a, b int64) int64 { return a + b })
+			sums.Store(l, Bytes(sumBytes))
 		}
 	case ir.Complex64:
 		if kind == Sum {
@@ -51,6 +52,18 @@ func vectors(level simd.Level, kind Kind, x ir.DType, l *vector.FoldFuncs) {
 		}
 	}
 	useExtreme(wide, kind, x, l)
+}
+
+// sumBytes is the Bytes of vectors.
+func sumBytes(n int, acc, x unsafe.Pointer) {
+	const least = 128
+	sum := (*int64)(acc)
+	if whole := n &^ (least - 1); whole > 0 {
+		byteSumF64AVX2(whole, sum, (*byte)(x))
+	}
+	for _, b := range elements[byte](n, x)[n&^(least-1):] {
+		*sum += int64(b)
+	}
 }
 
 // leastFilled is the least number of accumulators that vectors set to the identity.

@@ -60,6 +60,9 @@ func (k *kit) holdIdentity(f folding) {
 }
 
 func folds(k *kit) {
+	if k.Double && !k.AVX512 {
+		k.byteSum()
+	}
 	for _, f := range k.foldings() {
 		k.lines(f)
 		if !f.pair {
@@ -73,6 +76,39 @@ func folds(k *kit) {
 			})
 		}
 	}
+}
+
+// byteSum adds up bytes.
+func (k *kit) byteSum() {
+	const vectors, width = 4, 32
+	k.begin("byteSum", "func(n int, acc *int64, x *byte)", "adds the sum of n bytes, a multiple of 128 and not 0, to *acc.")
+	n, acc, x := k.Arg("n"), k.Arg("acc"), k.Arg("x")
+	zero, sums := k.C.YMM(), make([]reg.VecVirtual, vectors)
+	k.C.VPXOR(zero, zero, zero)
+	for i := range sums {
+		sums[i] = k.C.YMM()
+		k.C.VPXOR(sums[i], sums[i], sums[i])
+	}
+	k.C.Label("loop")
+	for i, sum := range sums {
+		v := k.C.YMM()
+		k.C.VPSADBW(operand.Mem{Base: x, Disp: width * i}, zero, v)
+		k.C.VPADDQ(v, sum, sum)
+	}
+	k.C.ADDQ(imm(vectors*width), x)
+	k.C.SUBQ(imm(vectors*width), n)
+	k.C.JNE(ref("loop"))
+	for _, sum := range sums[1:] {
+		k.C.VPADDQ(sum, sums[0], sums[0])
+	}
+	low, half, g := sums[0].AsX(), k.C.XMM(), k.C.GP64()
+	k.C.VEXTRACTI128(operand.U8(1), sums[0], half)
+	k.C.VPADDQ(half, low, low)
+	k.C.VPSRLDQ(operand.U8(8), low, half)
+	k.C.VPADDQ(half, low, low)
+	k.C.VMOVQ(low, g)
+	k.C.ADDQ(g, operand.Mem{Base: acc})
+	k.End()
 }
 
 const fetchDoc = " With AVX-512, where ahead is not 0, what lies so many bytes ahead is fetched."
