@@ -237,6 +237,10 @@ func (p axisPlan) taps(o Resampling, l line, place *core.Placement) (index, weig
 // weights on the device first.
 const mostElements = 1 << 28
 
+// mostCubic bounds the coefficient of cubic weights. They add up to 1 and are as large as it
+// is: of 1e30 their sum would be roundings.
+const mostCubic = 1024
+
 func (p axisPlan) check(dt ir.DType, axis int, shape []int) error {
 	switch {
 	case p.size > mostElements:
@@ -245,6 +249,8 @@ func (p axisPlan) check(dt ir.DType, axis int, shape []int) error {
 		return fmt.Errorf("%w: axis %d of shape %v cannot get %d elements: sizes count from 0, and there must be an element to read", ir.ErrShape, axis, shape, p.size)
 	case !(p.scale >= 0) || math.IsInf(p.scale, 1):
 		return fmt.Errorf("scale_factor is %v, want a positive number, or 0 for the size over the number of elements", p.scale)
+	case p.mode == cubic && !(math.Abs(p.a) <= mostCubic):
+		return fmt.Errorf("cubic is %v, want a number from %d to %d: weights that are larger add up to 1 no more", p.a, -mostCubic, mostCubic)
 	case p.mode >= linear && !dt.IsFloat():
 		return fmt.Errorf("linear and cubic take floats, have %s; nearest takes every dtype", dt)
 	case p.antialias && p.factor()*float64(p.n) < 0.5:

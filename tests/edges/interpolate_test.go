@@ -3,6 +3,7 @@ package edges_test
 import (
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	. "github.com/sinter-go/sinter/generated/tensor"
@@ -96,6 +97,27 @@ func TestCropEnds(t *testing.T) {
 						}
 					}
 				}
+			}
+		}
+	}
+}
+
+// TestCubicSlope: weights of a slope that leaves nothing of their sum, or is no number, are
+// refused; the sum of the largest allowed is 1 still.
+func TestCubicSlope(t *testing.T) {
+	x := Ones([]int{5})
+	resample := func(slope float64) Tensor {
+		return x.Resample(0, 3, ResizeModeCubic, CoordinatesPytorchHalfPixel, Cubic(slope), ExcludeOutside())
+	}
+	for _, slope := range []float64{math.NaN(), math.Inf(1), math.Inf(-1), -1e30, 1025} {
+		if err := resample(slope).Err(); err == nil || !strings.Contains(err.Error(), "resample: cubic is ") {
+			t.Errorf("a slope of %v: %v", slope, err)
+		}
+	}
+	for _, slope := range []float64{-1024, -0.75, 0, 1024} {
+		for _, v := range values(t, resample(slope)) {
+			if math.Abs(v-1) > 1e-3 {
+				t.Errorf("a slope of %v makes %v of ones", slope, v)
 			}
 		}
 	}
