@@ -193,7 +193,7 @@ func TestCapturedCopiesFail(t *testing.T) {
 			}
 			return recorded.Replay()
 		}, dist.CapturedCopies(), dist.Timeout(patience.Left(t)))
-		wantErrors(t, []error{err}, dist.ErrClosed, "replay 1 of the group, of graph 1 with all-reduce(sum) of float32 [200], which rank 0 made", "by rank 1")
+		wantErrors(t, []error{err}, dist.ErrClosed, "call 2 of the group, of graph 1 with all-reduce(sum) of float32 [200], which rank 0 replays", "by rank 1")
 	})
 }
 

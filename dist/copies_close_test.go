@@ -93,11 +93,11 @@ func TestCapturedCopiesCloseFirst(t *testing.T) {
 	}
 	must(t, recorded[1].Replay())
 	boxes := memory.Allocated(device.Sim(0))
-	wantErrors(t, []error{groups[0].Close()}, dist.ErrClosed, "replay 2 of the group, of graph 1 with all-reduce(sum) of float32 [3000], which rank 1 made", "by rank 0")
+	wantErrors(t, []error{groups[0].Close()}, dist.ErrClosed, "call 2 of the group, of graph 1 with all-reduce(sum) of float32 [3000], which rank 1 replays", "by rank 0")
 	if now := memory.Allocated(device.Sim(0)); now != boxes {
 		t.Errorf("%d bytes of rank 0 are allocated once it is closed, %d before: a replay of rank 1 writes to them", now, boxes)
 	}
-	contains(t, groups[1].Err(), "rank 1: replay 2 of the group")
+	contains(t, groups[1].Err(), "rank 1: call 2 of the group")
 	must(t, groups[1].Close()) // the replay ends without anybody's help
 	if now := memory.Allocated(device.Sim(0)); now >= boxes {
 		t.Errorf("%d bytes of rank 0 are allocated once both are closed, %d before", now, boxes)
@@ -124,7 +124,7 @@ func TestReplaysAfterClose(t *testing.T) {
 			}
 		}
 		want(1, "rank 1: group closed by this rank")
-		want(0, "rank 0: replay 1 of the group, of graph 1 with all-reduce(sum) of float32 [3000]: group closed by rank 1")
+		want(0, "rank 0: call 1 of the group, of graph 1 with all-reduce(sum) of float32 [3000]: group closed by rank 1")
 		must(t, groups[0].Close())
 		want(0, "rank 0: group closed by this rank")
 		for rank := range groups {

@@ -64,11 +64,11 @@ func Replays(groups []*Group) (list []graph.Checker) {
 	return list
 }
 
-// Rounds returns how many replays of a group of one process are remembered.
-func Rounds(g *Group) int {
+// Remembered returns how many replays of a group of one process are remembered.
+func Remembered(g *Group) int {
 	g.order.mu.Lock()
 	defer g.order.mu.Unlock()
-	return len(g.order.rounds) - g.order.head
+	return len(g.order.replays)
 }
 
 // Elapse has the timeout of a replay that other ranks of the process do not come to be over.

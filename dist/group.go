@@ -65,7 +65,7 @@ type Group struct {
 	queue   queue         // the host's calls
 	order   *order        // of replays; nil where one process does not have all ranks, or there is one alone
 	graphs  uint64        // that were captured of this rank; mu guards it
-	others  atomic.Uint64 // calls that all ranks make which were made at once, on an accelerator
+	place   atomic.Uint64 // how many calls were made that all ranks make, on an accelerator, by replays, too
 
 	dividing *unit // whose gradients are being averaged and divided
 
@@ -79,7 +79,7 @@ func newGroup(comm collective.Communicator, timeout time.Duration, o *order) (*G
 	g := &Group{comm: comm, timeout: timeout}
 	if o != nil && comm.Size() > 1 {
 		g.order = o
-		o.join(comm)
+		o.join(g)
 	}
 	if d := comm.Device(); d.Accelerator() {
 		var err error
@@ -278,7 +278,7 @@ func (g *Group) enqueue(b *Batch) *Work {
 	} else {
 		for _, call := range b.calls {
 			if compared(call) {
-				g.others.Add(1)
+				g.place.Add(1)
 			}
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -13,32 +12,31 @@ import (
 	"github.com/sinter-go/sinter/runtime/graph"
 )
 
-// An order is what the ranks of a group that one process has replay. The n-th replay of every rank is
-// of the same graph, and has as many other calls before it. A rank that closes the group has made as
-// many replays as the others will. What one rank replays the others do within the timeout.
+// An order compares what the ranks of a group that one process has replay. A rank's place is how many calls it
+// has made that all ranks make, at once or by replays. Replays that begin at one place have the same calls, as
+// far as both have any; a rank may make at once what others replay. Where the devices themselves wait for
+// the others' replays, graphs are bound: all ranks replay the one of the same number at the same place. A rank
+// that closes the group comes to no later place, and within the timeout ranks come to where another one is.
 type order struct {
 	size    int
 	timeout time.Duration
 
-	mu     sync.Mutex // guards what follows
-	ends   []collective.Communicator
-	made   []uint64 // by rank: replays
-	left   []bool   // by rank: closed the group
-	most   uint64   // replays that a rank may make: those of a rank that left
-	rounds []round  // replays; not all ranks made those from head on
-	head   int
-	done   uint64               // replays that all ranks made
-	look   *time.Timer          // looks after rounds; nil while there are none
-	seen   uint64               // done, when it looked last
-	looks  int                  // how often that was so in turn
-	subs   map[string]*founding // groups that are split off, which not all members came to, by seed
+	mu      sync.Mutex // guards what follows
+	ends    []*Group
+	left    []bool               // by rank: closed the group
+	most    uint64               // the place that a rank may come to: that of a rank that left
+	replays []segment            // by where they begin; of each place the first
+	next    []int                // by rank: the first of replays that it has not come to
+	look    *time.Timer          // looks whether ranks come; nil while none waits
+	seen    uint64               // the last rank's place, when it looked last
+	looks   int                  // how often that was so in turn
+	subs    map[string]*founding // groups that are split off, which not all members came to, by seed
 }
 
-// A round is a replay that some ranks have made.
-type round struct {
+// A segment is a replay that some ranks have made.
+type segment struct {
 	graph *replayed // of the rank that came first
-	calls uint64    // that rank's other calls before it
-	come  int       // ranks that made it
+	start uint64    // that rank's place before
 }
 
 // A founding is the order of a group that is split off.
@@ -48,15 +46,15 @@ type founding struct {
 }
 
 func newOrder(size int, timeout time.Duration) *order {
-	return &order{size: size, timeout: timeout, ends: make([]collective.Communicator, size), made: make([]uint64, size), left: make([]bool, size),
+	return &order{size: size, timeout: timeout, ends: make([]*Group, size), next: make([]int, size), left: make([]bool, size),
 		most: ^uint64(0), subs: map[string]*founding{}}
 }
 
 // join notes a rank's end.
-func (o *order) join(c collective.Communicator) {
+func (o *order) join(g *Group) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	o.ends[c.Rank()] = c
+	o.ends[g.Rank()] = g
 }
 
 // sub returns the order of a group of some of the ranks. The first that comes makes it.
@@ -80,41 +78,108 @@ func (o *order) sub(seed string, size int) *order {
 // fail makes the group of no more use on all ranks.
 func (o *order) fail(reason error) {
 	o.mu.Lock()
-	ends := append([]collective.Communicator(nil), o.ends...)
+	ends := slices.Clone(o.ends)
 	o.mu.Unlock()
-	for _, c := range ends {
-		if c != nil {
-			c.Fail(reason)
+	for _, g := range ends {
+		if g != nil {
+			g.comm.Fail(reason)
 		}
 	}
 }
 
+// place returns a rank's place. The caller holds mu.
+func (o *order) place(rank int) uint64 {
+	if g := o.ends[rank]; g != nil {
+		return g.place.Load()
+	}
+	return 0 // it has not joined yet
+}
+
 // replay notes that a rank replays a graph, and returns how that differs from what the rank that came
-// first replayed.
-func (o *order) replay(rank int, r *replayed, calls uint64) error {
+// to its place first replayed there.
+func (o *order) replay(r *replayed) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	n := o.made[rank]
-	if n >= o.most {
-		return fmt.Errorf("replay %d of the group, of %s: %w by rank %d", n+1, r, collective.ErrClosed, o.leaver())
+	rank, at := r.rank(), r.group.place.Load()
+	if at+uint64(len(r.calls)) > o.most {
+		return fmt.Errorf("call %d of the group, of %s: %w by rank %d", o.most+1, r, collective.ErrClosed, o.leaver())
 	}
-	o.made[rank]++
-	i := o.head + int(n-o.done)
-	if i == len(o.rounds) {
-		o.rounds = append(o.rounds, round{graph: r, calls: calls})
-		o.watch()
+	r.group.place.Add(uint64(len(r.calls)))
+	i := o.next[rank]
+	for ; i < len(o.replays) && o.replays[i].start < at; i++ {
+		if first := o.replays[i].graph; first.bound {
+			return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", o.replays[i].start+1, collective.ErrMismatch, first.rank(), first, rank)
+		}
 	}
-	w := &o.rounds[i]
-	first, before := w.graph, w.calls
-	if w.come++; w.come == o.size {
-		o.forget()
+	o.next[rank] = i + 1
+	if i == len(o.replays) || o.replays[i].start > at {
+		return o.insert(i, segment{r, at})
 	}
-	switch {
-	case first.number != r.number || first.digest != r.digest || len(first.calls) != len(r.calls):
-		return fmt.Errorf("replay %d of the group: %w: rank %d replays %s, rank %d %s", n+1, collective.ErrMismatch, first.rank(), first, rank, r)
-	case before != calls:
-		return fmt.Errorf("replay %d of the group, of %s: %w: of those that are not replayed rank %d makes %d before it, rank %d %d",
-			n+1, r, collective.ErrMismatch, first.rank(), before, rank, calls)
+	first := o.replays[i].graph
+	o.forget()
+	if !first.alike(r) {
+		return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d %s", at+1, collective.ErrMismatch, first.rank(), first, rank, r)
+	}
+	return nil
+}
+
+// insert adds a replay that no rank has made before. The caller holds mu.
+func (o *order) insert(i int, s segment) error {
+	o.replays = slices.Insert(o.replays, i, s)
+	var err error
+	for other := range o.next {
+		if other == s.graph.rank() {
+			continue
+		}
+		past := o.place(other) > s.start
+		if o.next[other] > i || past && o.next[other] == i {
+			o.next[other]++
+		}
+		if past && s.graph.bound && err == nil {
+			err = fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", s.start+1, collective.ErrMismatch, s.graph.rank(), s.graph, other)
+		}
+	}
+	if len(o.replays)%manyReplays == 0 { // of ranks that replay nothing
+		for other, n := range o.next {
+			for n < len(o.replays) && o.replays[n].start < o.place(other) && !o.replays[n].graph.bound {
+				n++
+			}
+			o.next[other] = n
+		}
+	}
+	o.forget()
+	o.watch()
+	return err
+}
+
+// manyReplays is how many are remembered before somebody looks which ranks have passed them by other calls.
+const manyReplays = 1024
+
+// forget drops the replays that all ranks came to or passed. The caller holds mu.
+func (o *order) forget() {
+	n := slices.Min(o.next)
+	if 2*n < len(o.replays) || n == 0 { // moving takes a step for each that is dropped
+		return
+	}
+	left := copy(o.replays, o.replays[n:])
+	clear(o.replays[left:])
+	o.replays = o.replays[:left]
+	for rank := range o.next {
+		o.next[rank] -= n
+	}
+}
+
+// waits returns the replay of another rank that has the call that follows a place of a rank, or nil. The
+// caller holds mu.
+func (o *order) waits(rank int, at uint64) *replayed {
+	for i := range o.replays {
+		s := &o.replays[i]
+		if s.start > at {
+			break
+		}
+		if at < s.start+uint64(len(s.graph.calls)) && s.graph.rank() != rank {
+			return s.graph
+		}
 	}
 	return nil
 }
@@ -123,30 +188,37 @@ func (o *order) replay(rank int, r *replayed, calls uint64) error {
 // read at every replay.
 const looksPerTimeout = 8
 
-// watch has somebody look whether the ranks come to the first of the rounds. The caller holds mu.
+// watch has somebody look whether the last rank comes on. The caller holds mu.
 func (o *order) watch() {
 	if o.look == nil {
-		o.seen, o.looks = o.done, 0
+		o.looks = 0
 		o.look = time.AfterFunc(max(o.timeout/looksPerTimeout, 1), o.late)
 	}
 }
 
-// late fails the group where the first of the rounds has waited for a rank for the timeout.
+// late fails the group where a replay has waited for the last rank for the timeout.
 func (o *order) late() {
 	o.mu.Lock()
-	if o.head == len(o.rounds) || o.over() {
+	last := 0
+	for rank := range o.ends {
+		if o.place(rank) < o.place(last) {
+			last = rank
+		}
+	}
+	at := o.place(last)
+	graph := o.waits(last, at)
+	if graph == nil || o.over() {
 		o.look = nil
 		o.mu.Unlock()
 		return
 	}
-	if o.looks++; o.seen != o.done {
-		o.seen, o.looks = o.done, 0
+	if o.looks++; o.seen != at {
+		o.seen, o.looks = at, 1
 	}
 	var err error
-	if o.looks > looksPerTimeout { // the first look may follow at once
-		w := o.rounds[o.head]
-		err = fmt.Errorf("replay %d of the group, of %s: rank %d waited %v for the others: %s did not come: %w",
-			o.done+1, w.graph, w.graph.rank(), o.timeout, o.missing(), collective.ErrTimeout)
+	if o.looks > looksPerTimeout {
+		err = fmt.Errorf("call %d of the group, of %s: rank %d waited %v for the others: rank %d did not come: %w",
+			at+1, graph, graph.rank(), o.timeout, last, collective.ErrTimeout)
 		o.look = nil
 	} else {
 		o.look.Reset(max(o.timeout/looksPerTimeout, 1))
@@ -160,44 +232,18 @@ func (o *order) late() {
 // over reports whether all ranks have left. The caller holds mu.
 func (o *order) over() bool { return !slices.Contains(o.left, false) }
 
-// missing names the ranks that did not come to the first of the rounds. The caller holds mu.
-func (o *order) missing() string {
-	var list []string
-	for rank, n := range o.made {
-		if n == o.done {
-			list = append(list, fmt.Sprint(rank))
-		}
-	}
-	if len(list) == 1 {
-		return "rank " + list[0]
-	}
-	return "ranks " + strings.Join(list, ", ")
-}
-
-// forget drops the first of the rounds, which all ranks made. The caller holds mu.
-func (o *order) forget() {
-	o.rounds[o.head] = round{}
-	o.head++
-	o.done++
-	if 2*o.head >= len(o.rounds) { // moving takes a step for each that was dropped
-		n := copy(o.rounds, o.rounds[o.head:])
-		clear(o.rounds[n:])
-		o.rounds, o.head = o.rounds[:n], 0
-	}
-}
-
-// leaver returns a rank that left after as many replays as any rank makes. The caller holds mu.
+// leaver returns a rank that left at the place that no rank goes beyond. The caller holds mu.
 func (o *order) leaver() int {
 	for rank, gone := range o.left {
-		if gone && o.made[rank] == o.most {
+		if gone && o.place(rank) == o.most {
 			return rank
 		}
 	}
 	return 0
 }
 
-// leave notes that a rank closes the group, and returns an error where another one has made a replay
-// that this rank has not, or this rank one that another one which left has not.
+// leave notes that a rank closes the group, and returns an error where a replay of another one waits for a
+// rank that left.
 func (o *order) leave(rank int) error {
 	if o == nil {
 		return nil
@@ -205,16 +251,13 @@ func (o *order) leave(rank int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left[rank] = true
-	o.most = min(o.most, o.made[rank])
+	o.most = min(o.most, o.place(rank))
 	if o.over() && o.look != nil {
 		o.look.Stop()
 	}
-	for _, n := range o.made {
-		if n > o.most { // nobody comes to the next one any more
-			w := o.rounds[o.head+int(o.most-o.done)]
-			return fmt.Errorf("replay %d of the group, of %s, which rank %d made: %w by rank %d",
-				o.most+1, w.graph, w.graph.rank(), collective.ErrClosed, o.leaver())
-		}
+	gone := o.leaver()
+	if graph := o.waits(gone, o.most); graph != nil {
+		return fmt.Errorf("call %d of the group, of %s, which rank %d replays: %w by rank %d", o.most+1, graph, graph.rank(), collective.ErrClosed, gone)
 	}
 	return nil
 }
@@ -225,6 +268,16 @@ type replayed struct {
 	number uint64   // of the rank's graphs with calls of the group, from 1
 	calls  []string // but for sends and receives
 	digest uint64   // of calls
+	bound  bool     // devices wait for the others' graphs of the same number
+}
+
+// alike reports whether a rank may replay r where another one replays first.
+func (first *replayed) alike(r *replayed) bool {
+	if first.digest == r.digest && len(first.calls) == len(r.calls) && first.bound == r.bound {
+		return first.number == r.number || !r.bound
+	}
+	n := min(len(first.calls), len(r.calls))
+	return !first.bound && !r.bound && slices.Equal(first.calls[:n], r.calls[:n])
 }
 
 // seeded is what digests of the process are made with.
@@ -243,6 +296,9 @@ func (g *Group) capture(c *graph.Capture, calls []*collective.Call) error {
 		return g.named(err)
 	}
 	r := checker.(*replayed)
+	if o, able := g.comm.(collective.Overlapper); able && o.Binds(calls...) {
+		r.bound = true
+	}
 	for _, call := range calls {
 		if compared(call) {
 			text := call.String()
@@ -280,7 +336,7 @@ func (r *replayed) Check() error {
 	if g.order == nil {
 		return nil
 	}
-	err := g.order.replay(g.Rank(), r, g.others.Load())
+	err := g.order.replay(r)
 	if errors.Is(err, collective.ErrMismatch) {
 		g.order.fail(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/optest"
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
 	"github.com/sinter-go/sinter/tests/allocations"
@@ -47,19 +48,23 @@ func TestReplayOrder(t *testing.T) {
 		name  string
 		sizes []int
 		order [2][]int // by rank
+		bound bool     // no error but where graphs are bound
 		texts []string
 	}{
-		{"others", []int{200, 300}, [2][]int{{0, 1}, {1, 0}}, []string{"replay 1 of the group: the ranks make different calls",
+		{"others", []int{200, 300}, [2][]int{{0, 1}, {1, 0}}, false, []string{"call 2 of the group: the ranks make different calls",
 			"graph 1 with all-reduce(sum) of float32 [200]", "graph 2 with all-reduce(sum) of float32 [300]"}},
-		{"alike", []int{200, 200}, [2][]int{{0, 1}, {1, 0}}, []string{"replay 1 of the group: the ranks make different calls",
+		{"the second", []int{200, 300}, [2][]int{{0, 0}, {0, 1}}, false, []string{"call 3 of the group: the ranks make different calls"}},
+		{"alike", []int{200, 200}, [2][]int{{0, 1}, {1, 0}}, true, []string{"call 2 of the group: the ranks make different calls",
 			"graph 1 with all-reduce(sum) of float32 [200]", "graph 2 with all-reduce(sum) of float32 [200]"}},
-		{"the second", []int{200, 300}, [2][]int{{0, 0}, {0, 1}}, []string{"replay 2 of the group: the ranks make different calls"}},
-		{"calls between", []int{200}, [2][]int{{0, barrier, 0}, {0, 0, barrier}},
-			[]string{"replay 2 of the group, of graph 1 with all-reduce(sum) of float32 [200]: the ranks make different calls: of those that are not replayed rank"}},
+		{"calls between", []int{200}, [2][]int{{0, barrier, 0}, {0, 0, barrier}}, true,
+			[]string{"call 3 of the group: the ranks make different calls: rank 1 replays graph 1 with all-reduce(sum) of float32 [200], rank 0 makes another call"}},
 	}
 	for way, opts := range ways {
 		for _, c := range cases {
 			t.Run(way+"/"+c.name, func(t *testing.T) {
+				if c.bound && way != "copies" {
+					t.Skip("other graphs with such calls are each other's counterparts")
+				}
 				devices := accelerators(t, 2)
 				errs := withOptions(t, devices, func(g *dist.Group) error {
 					graphs, err := captureSums(g, c.sizes...)
@@ -113,7 +118,7 @@ func TestReplayWhileOtherCloses(t *testing.T) {
 	go func() { closed <- groups[0].Close() }()
 	patience.Until(t, func() bool { return dist.HasLeft(groups[0]) })
 	must(t, recorded[1].Replay())
-	wantErrors(t, []error{recorded[1].Replay()}, dist.ErrClosed, "replay 2 of the group", "by rank 0")
+	wantErrors(t, []error{recorded[1].Replay()}, dist.ErrClosed, "call 2 of the group", "by rank 0")
 	equal(t, "the sum", data[float32](t, x[1].Narrow(0, 2999, 1)), []float32{2})
 	must(t, errors.Join(<-closed, groups[1].Close()))
 	for rank := range groups {
@@ -150,7 +155,7 @@ func TestReplayAlone(t *testing.T) {
 				return graphs[0].Reset()
 			}, append(opts, dist.Timeout(patience.Left(t)))...)
 			_ = err // closing says so again
-			wantErrors(t, errs, dist.ErrTimeout, "replay 1 of the group, of graph 1 with all-reduce(sum) of float32 [200]: rank 0 waited ", "rank 1 did not come")
+			wantErrors(t, errs, dist.ErrTimeout, "call 2 of the group, of graph 1 with all-reduce(sum) of float32 [200]: rank 0 waited ", "rank 1 did not come")
 		})
 	}
 }
@@ -179,7 +184,7 @@ func TestReplaysOfParts(t *testing.T) {
 			if !patience.Until(t, func() bool { return part.Err() != nil }) {
 				t.Error("the part has no error")
 			}
-			wantErrors(t, []error{part.Err()}, dist.ErrMismatch, "replay 1 of the group")
+			wantErrors(t, []error{part.Err()}, dist.ErrMismatch, "call 2 of the group")
 			err = nil
 			left.Done()
 		}
@@ -192,6 +197,57 @@ func TestReplaysOfParts(t *testing.T) {
 		return err
 	})
 	must(t, errors.Join(errs...))
+}
+
+// TestReplaysBesideCalls has a rank make calls at once that another one replays, and capture them again when it
+// likes: where devices do not wait for the graphs themselves they are each other's counterparts.
+func TestReplaysBesideCalls(t *testing.T) {
+	groups, err := dist.Local(accelerators(t, 2), dist.CopyEngines(false), dist.Timeout(patience.Left(t)))
+	must(t, err)
+	const steps = 3000
+	errs := make([]error, 2)
+	var all sync.WaitGroup
+	for rank, g := range groups {
+		all.Go(func() {
+			errs[rank] = device.With(g.Device(), func() error {
+				x := tensor.Full([]int{4}, rank, tensor.OfType(tensor.Float32), tensor.On(g.Device()))
+				largest := func() error {
+					return errors.Join(g.AllReduce(x, dist.Max).Wait(context.Background()), g.Broadcast(x, 1).Wait(context.Background()))
+				}
+				recorded := graph.New(g.Device())
+				for i := range steps {
+					if rank == 1 && i%1000 == 999 {
+						if err := recorded.Reset(); err != nil {
+							return err
+						}
+					}
+					if recorded.Nodes() == 0 {
+						if err := recorded.Capture(largest); err != nil {
+							return err
+						}
+					}
+					step := recorded.Replay
+					if rank == 1 && (i/7%3 == 0 || i > steps/2 && i < steps-10) {
+						step = largest
+					}
+					if err := step(); err != nil {
+						return err
+					}
+				}
+				got, err := tensor.Data[float32](x)
+				equal(t, "the largest", got, []float32{1, 1, 1, 1})
+				return errors.Join(err, recorded.Reset())
+			})
+		})
+	}
+	all.Wait()
+	must(t, errors.Join(errs...))
+	if n := dist.Remembered(groups[0]); n > 1100 {
+		t.Errorf("%d replays are remembered", n)
+	}
+	for _, g := range groups {
+		must(t, g.Close())
+	}
 }
 
 // TestReplaysAtRandom has ranks replay graphs as they like, and at some place one do something else than the
@@ -225,15 +281,18 @@ func TestReplaysAtRandom(t *testing.T) {
 		for i := range drawn {
 			drawn[i] = r.IntN(3)
 		}
+		if fate.name == "a call before" {
+			way = "copies" // graphs that are not bound may be replayed beside it
+		}
 		if allocations.RaceDetector { // which sees that copies whose waits were ended come at the same time
-			way = "engine"
+			way, fate = "engine", fates[[]int{0, 1, 3, 4}[r.IntN(4)]]
 		}
 		t.Run(fmt.Sprintf("seed %d, rank %d of %d, %s, %d queues, replay %d: %s", seed, victim, n, way, queues, at+1, fate.name), func(t *testing.T) {
 			if *kindName != "cuda" {
 				simulating(t, sim.Config{Devices: n, Async: true, Run: optest.OnCPU, Queues: queues})
 			}
 			errs := withOptions(t, accelerators(t, n), func(g *dist.Group) error {
-				graphs, err := captureSums(g, 200, 300, 300)
+				graphs, err := captureSums(g, 200, 300, 400)
 				if err != nil {
 					return err
 				}
@@ -279,7 +338,7 @@ func TestReplaysAreForgotten(t *testing.T) {
 			must(t, list[(round+i/500)%2].Check())
 			must(t, list[(round+i/500)%2].Check())
 		}
-		if n := dist.Rounds(groups[0]); n != 0 {
+		if n := dist.Remembered(groups[0]); n != 0 {
 			t.Errorf("%d replays are remembered", n)
 		}
 	}

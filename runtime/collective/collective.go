@@ -189,6 +189,8 @@ type Overlapper interface {
 	// Overlaps reports whether the calls of a batch may be given to another stream than the batch
 	// before, where the current stream is s. It is alike on all ranks.
 	Overlaps(s device.StreamID, calls ...*Call) bool
+	// Binds reports whether all ranks that capture a batch replay it together, in the same graph.
+	Binds(calls ...*Call) bool
 }
 
 // A Replayer is a Communicator that compares what its rank replays with what ranks of other processes

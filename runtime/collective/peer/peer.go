@@ -225,6 +225,13 @@ func (c *Communicator) Overlaps(s device.StreamID, calls ...*collective.Call) bo
 	return len(shared) > 0 && len(pairs) == 0 && c.mail != nil && c.captured(s) && c.takes(shared)
 }
 
+// Binds reports whether a batch that is captured is made by copies, for which devices wait for the replays of
+// the others.
+func (c *Communicator) Binds(calls ...*collective.Call) bool {
+	shared, _ := part(calls)
+	return len(shared) > 0 && c.mail != nil && c.takes(shared)
+}
+
 // captured reports whether a stream is.
 func (c *Communicator) captured(s device.StreamID) bool {
 	k, ok := c.driver.(device.Capturer)
