@@ -257,6 +257,10 @@ func forward[T float](v *convolution, x, weight, out ir.View) {
 		convolveWinograd(v, x, w.Ptr, out.Ptr)
 		return
 	}
+	if v.winogradLine(out.DType) {
+		convolveWinogradLine(v, x, w.Ptr, out.Ptr)
+		return
+	}
 	if v.plain(out.DType) {
 		s := correlation{rows: v.outs, groups: v.groups, depth: v.terms(), weight: w.Ptr, windows: v.out, then: v.then}
 		correlateRows[T](&s, tile.Dense(x, out.DType).Ptr, v.images, out.Ptr)

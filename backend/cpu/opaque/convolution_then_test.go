@@ -19,8 +19,15 @@ import (
 // anything that follows, on every way through the kernels, and may write over it.
 func TestConvolutionThen(t *testing.T) {
 	for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.BFloat16} {
-		for n, c := range slices.Concat(planeCases, winogradCases) {
-			rng, k := newRand(), c.general()
+		var cases []convCase
+		for _, c := range slices.Concat(planeCases, winogradCases) {
+			cases = append(cases, c.general())
+		}
+		for _, c := range lineCases {
+			cases = append(cases, c.general())
+		}
+		for n, k := range cases {
+			rng := newRand()
 			if products := ir.NumElements(k.result()) * ir.NumElements(k.weight[1:]); testing.Short() && ((n+int(dtype))%4 != 0 || products > 30_000_000) {
 				continue
 			}
@@ -31,7 +38,7 @@ func TestConvolutionThen(t *testing.T) {
 				in = append(in, cputest.FillFloat(cputest.NewView(dtype, "contiguous", k.weight[0]), rng, -1, 1))
 			}
 			followed(t, dtype, k, in)
-			if dtype != ir.BFloat16 && c.padding > 0 {
+			if dtype != ir.BFloat16 && k.padding[0] > 0 {
 				cputest.Set(w, w.NumElements()/2, complex(math.Inf(1), 0))
 				followed(t, dtype, k, in)
 			}

@@ -109,27 +109,34 @@ func (w *winograd) plane() int { return ((w.v.outs*w.v.channels+15)/16 | 1) * 16
 
 // cut chooses the blocks and pieces that take the least time.
 func (w *winograd) cut() {
-	v, procs := w.v, runtime.GOMAXPROCS(0)
+	v := w.v
 	most := max(leastColumns, winogradBytes/(conv.WinogradPlanes*4*v.channels))
-	units := (v.outs + winogradRows - 1) / winogradRows
 	count, size, groups := w.tall, w.wide, v.images // rows of tiles
 	if w.images = 2*w.tall*w.wide <= most && w.tall <= mostSpan; w.images {
 		count, size, groups = v.images, w.tall*w.wide, 1
 	}
-	each := min(count, max(1, most/size), mostSpan)
-	least, first := 0, (count+each-1)/each
-	for blocks := first; blocks <= min(count, first+8); blocks++ {
-		each := (count + blocks - 1) / blocks
-		for down := 1; down <= min(units, procs); down++ {
-			turns := (groups*blocks*down + procs - 1) / procs
+	w.groups = groups
+	w.blocks, w.down = winogradCut(groups, count, size, min(max(1, most/size), mostSpan), v.outs)
+}
+
+// winogradCut returns into how many blocks each of groups of count rows, of size tiles, is cut, which
+// have at most so many rows, and into how many pieces the channels of the result, so that all of it
+// takes the least time.
+func winogradCut(groups, count, size, most, outs int) (blocks, down int) {
+	procs, units := runtime.GOMAXPROCS(0), (outs+winogradRows-1)/winogradRows
+	least, first := 0, (count+min(count, most)-1)/min(count, most)
+	for b := first; b <= min(count, first+8); b++ {
+		each := (count + b - 1) / b
+		for d := 1; d <= min(units, procs); d++ {
+			turns := (groups*b*d + procs - 1) / procs
 			columns := (each*size+15)/16*16 + kernelColumns
-			time := turns * (columns*((units+down-1)/down)*winogradRows + each*size*planeRows)
+			time := turns * (columns*((units+d-1)/d)*winogradRows + each*size*planeRows)
 			if least == 0 || time < least {
-				least, w.blocks, w.down = time, blocks, down
+				least, blocks, down = time, b, d
 			}
 		}
 	}
-	w.groups = groups
+	return blocks, down
 }
 
 // mostSpan is how many rows of tiles are gathered at once at most.
@@ -140,11 +147,16 @@ type span struct{ image, first, end int }
 
 // run computes tasks [from, to): a piece of the channels of a block each.
 func (w *winograd) run(from, to int) {
-	units := (w.v.outs + winogradRows - 1) / winogradRows
 	for ; from < to; from++ {
-		block, piece := from/w.down, from%w.down
-		w.compute(w.spans(block), piece*units/w.down*winogradRows, min((piece+1)*units/w.down*winogradRows, w.v.outs))
+		r0, r1 := winogradPiece(from%w.down, w.down, w.v.outs)
+		w.compute(w.spans(from/w.down), r0, r1)
 	}
+}
+
+// winogradPiece returns the channels [r0, r1) of a piece of those of the result.
+func winogradPiece(i, pieces, outs int) (r0, r1 int) {
+	units := (outs + winogradRows - 1) / winogradRows
+	return i * units / pieces * winogradRows, min((i+1)*units/pieces*winogradRows, outs)
 }
 
 // spans returns those of a block, which have as many rows.
