@@ -76,14 +76,13 @@ func (l *sideline) lost(other int, why error) {
 	}
 }
 
-// announce is rank 0's telling everybody, itself too, that groups are of no more use.
+// announce is rank 0's telling everybody, itself last, that groups are of no more use: a program that
+// is told may end at once, and the others would know only that it is gone.
 func (l *sideline) announce(n note) {
 	l.mu.Lock()
 	wires := l.wires
 	l.mu.Unlock()
-	for _, w := range wires {
-		w.tell(n)
-	}
+	urge(wires, n)
 	l.fail(n)
 }
 
@@ -168,9 +167,11 @@ func (l *sideline) say(n note) {
 		return
 	}
 	l.mu.Lock()
-	w := l.wires[0]
+	wires := l.wires
 	l.mu.Unlock()
-	if w != nil {
+	if n.Fault != "" {
+		urge(wires, n)
+	} else if w := wires[0]; w != nil {
 		w.tell(n)
 	}
 }

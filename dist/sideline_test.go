@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"net"
 	"strings"
 	"sync"
 	"testing"
@@ -224,6 +225,55 @@ func TestSidelineForged(t *testing.T) {
 	for _, l := range list {
 		l.Left("g")
 	}
+}
+
+// A heldConn is a connection whose writes wait until they are let go.
+type heldConn struct {
+	net.Conn
+	let chan struct{}
+}
+
+func (c *heldConn) Write(b []byte) (int, error) {
+	<-c.let
+	return c.Conn.Write(b)
+}
+
+// TestSidelineToldFirst: who is told that a group is of no more use may end at once, so that all others
+// are told before.
+func TestSidelineToldFirst(t *testing.T) {
+	near, far := net.Pipe()
+	defer far.Close()
+	conn := &heldConn{near, make(chan struct{})}
+	keys := [2][]byte{[]byte("a"), []byte("b")}
+	l := newSideline(0, 2, map[int]*contact{1: {conn: conn, keys: keys}}, time.Hour)
+	end := &ended{make(chan error, 1)}
+	l.joined("g", end)
+	heard := make(chan note, 1)
+	other := newWire(far, [2][]byte{keys[1], keys[0]}, time.Hour, func(n note) {
+		if n.Fault != "" {
+			heard <- n
+		}
+	}, func(error) {})
+	gaveUp := make(chan struct{})
+	go func() { l.GaveUp("g", "a reason"); close(gaveUp) }()
+	select {
+	case <-gaveUp:
+		t.Error("rank 0 goes on before the other one is told")
+	case <-time.After(20 * time.Millisecond): // time to do so
+	}
+	if len(end.why) > 0 {
+		t.Error("rank 0 is told first")
+	}
+	close(conn.let)
+	if n := <-heard; n.Fault != "a reason" {
+		t.Errorf("the other rank is told %q", n.Fault)
+	}
+	<-gaveUp
+	if why := <-end.why; !strings.Contains(why.Error(), "a reason") {
+		t.Errorf("rank 0 is told %q", why)
+	}
+	go other.close()
+	l.end()
 }
 
 // BenchmarkReplayTold is what a replay of twenty calls costs two processes: what the one that replays waits

@@ -36,8 +36,9 @@ type wire struct {
 
 	mu   sync.Mutex
 	out  []note
-	wake chan struct{} // has room for one
-	done chan struct{} // closed when the writer ended
+	sent []chan struct{} // to be closed when out is sent
+	wake chan struct{}   // has room for one
+	done chan struct{}   // closed when the writer ended
 }
 
 // maxFrame bounds what is read of a frame, in bytes.
@@ -58,13 +59,38 @@ func newWire(conn net.Conn, keys [2][]byte, silent time.Duration, get func(note)
 }
 
 // tell sends a note, later.
-func (w *wire) tell(n note) {
+func (w *wire) tell(n note) { w.put(n, nil) }
+
+// put is tell, and closes sent, which may be nil, when the note is on its way.
+func (w *wire) put(n note, sent chan struct{}) {
 	w.mu.Lock()
 	w.out = append(w.out, n)
+	if sent != nil {
+		w.sent = append(w.sent, sent)
+	}
 	w.mu.Unlock()
 	select {
 	case w.wake <- struct{}{}:
 	default:
+	}
+}
+
+// urge sends a note over each of the wires, and returns when all are on their way, or cannot be: what
+// this process does next may be its end. It does not wait for long for a process that reads nothing.
+func urge(wires map[int]*wire, n note) {
+	late := time.After(patient)
+	sent := map[*wire]chan struct{}{}
+	for _, w := range wires {
+		sent[w] = make(chan struct{})
+		w.put(n, sent[w])
+	}
+	for w, is := range sent {
+		select {
+		case <-is:
+		case <-w.done:
+		case <-late:
+			return
+		}
 	}
 }
 
@@ -80,11 +106,14 @@ func (w *wire) write() {
 		case <-beat.C:
 		}
 		w.mu.Lock()
-		list := w.out
-		w.out = nil
+		list, sent := w.out, w.sent
+		w.out, w.sent = nil, nil
 		w.mu.Unlock()
 		if w.send(number, list) != nil {
 			return // the reader finds it, too
+		}
+		for _, is := range sent {
+			close(is)
 		}
 		if len(list) > 0 && list[len(list)-1].Bye {
 			return
