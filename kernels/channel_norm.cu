@@ -89,7 +89,7 @@ struct Together {
     const T n = a.n + b.n;
     if (n == T(0)) return a;
     const T part = b.n / n, d = b.mean - a.mean;
-    return {n, fma(d, part, a.mean), fma(d * d, a.n * part, a.squares + b.squares), a.sum + b.sum};
+    return {n, fma(d, part, a.mean), fma(d * (a.n * part), d, a.squares + b.squares), a.sum + b.sum};
   }
 };
 
@@ -350,7 +350,7 @@ template <class T, int vec> struct Few {
       const Moments<T> other = of(i);
       const T d = other.mean - mean[i];
       mean[i] = fma(d, part, mean[i]);
-      squares[i] = fma(d * d, before, squares[i] + other.squares);
+      squares[i] = fma(d * before, d, squares[i] + other.squares);
       sum[i] += other.sum;
     }
     n = all;

@@ -1,12 +1,14 @@
 package nn_test
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -271,5 +273,32 @@ total 208 B with buffers                                         48 (28 trained)
 	own := nn.Summary(&block{nn.NewParameter(tensor.Ones([]int{5})), nn.Tanh()})
 	if !strings.Contains(own, "-  ") || !strings.Contains(own, "Tanh") || !strings.Contains(own, "20 B with buffers") {
 		t.Errorf("summary of a struct with a parameter of its own:\n%s", own)
+	}
+}
+
+// TestBatchNormStatistics: running statistics are those of the batch's numbers in their own dtype, which
+// 16 bits of the images do not round.
+func TestBatchNormStatistics(t *testing.T) {
+	x := make([]float32, 64)
+	for i := range x {
+		x[i] = 1 + float32(i%2)/128 // as both dtypes have them
+	}
+	for name, opts := range map[string][]nn.Option{"affine": nil, "plain": {nn.NoAffine()}} {
+		for _, dt := range []tensor.DType{tensor.BFloat16, tensor.Float16, tensor.Float32} {
+			b := nn.NewBatchNorm(1, append(opts, nn.Momentum(1))...)
+			y := b.Forward(tensor.From(x, 1, 1, 8, 8).ToType(dt))
+			if err := y.Err(); err != nil || y.DType() != dt {
+				t.Fatalf("%s of %s: %s, %v", name, dt, y.DType(), err)
+			}
+			mean, err := tensor.Data[float32](b.RunningMean.Tensor)
+			variance, other := tensor.Data[float32](b.RunningVar.Tensor)
+			if err := errors.Join(err, other); err != nil {
+				t.Fatal(err)
+			}
+			want := []float32{1 + 1./256, 64. / 63 / 256 / 256}
+			if diff := cmp.Diff(want, []float32{mean[0], variance[0]}, cmpopts.EquateApprox(1e-6, 0)); diff != "" {
+				t.Errorf("%s of %s (-want +got):\n%s", name, dt, diff)
+			}
+		}
 	}
 }

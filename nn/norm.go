@@ -190,6 +190,11 @@ func (b *BatchNorm) Forward(x tensor.Tensor) tensor.Tensor {
 	if n < 2 && sound(x) && sound(b.RunningMean.value()) {
 		return failed("batch norm in training needs more than one element a channel, shape %v has %d", x.Shape(), n)
 	}
+	if dt := b.RunningMean.value().DType(); b.Weight == nil && b.Bias == nil && sound(x) && x.DType().Size() < dt.Size() {
+		ones := tensor.Ones([]int{channels}, tensor.On(x.Device()), tensor.OfType(dt)) // or statistics were rounded to x's dtype
+		defer ones.Release()
+		opts = append(opts, tensor.Weight(ones))
+	}
 	out, mean, variance := x.BatchNormTrain(opts...)
 	if !sound(out) {
 		return out

@@ -57,6 +57,15 @@ var larges = []struct {
 	{"batch norm, odd", [][]int{{33, 9, 7, 7}, {9}, {9}, {33, 9, 7, 7}}, 1e-4, batchNorm},
 	{"batch norm, one image", [][]int{{1, 3, 301, 257}, {3}, {3}, {1, 3, 301, 257}}, 1e-4, batchNorm},
 	{"batch norm, many channels", [][]int{{2, 700, 16}, {700}, {700}, {2, 700, 16}}, 1e-4, batchNorm},
+	{"norms of one number whose square is infinite", [][]int{{4, 16, 8, 8}}, 1e-5, func(x []T) T {
+		y := x[0].MulScalar(0).AddScalar(1e20)
+		out, average, variance := y.BatchNormTrain()
+		list := []T{out, average.DivScalar(1e20), variance, y.GroupNorm(2), y.LayerNorm([]int{8})}
+		for i, t := range list {
+			list[i] = t.Flatten()
+		}
+		return tensor.Cat(list, 0)
+	}},
 	{"sort", [][]int{{1_000_003}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
 	{"sort of rows", [][]int{{257, 3001}}, 0, func(x []T) T { v, _ := x[0].Sort(1, tensor.Descending()); return v }},
 	{"sort of columns", [][]int{{3001, 57}}, 0, func(x []T) T { v, _ := x[0].Sort(0); return v }},
