@@ -143,6 +143,78 @@ func testArrangedGradients(t *testing.T, dev device.Device, n int, images []int)
 	}
 }
 
+// TestArrangedNorms: a norm whose channels lie last gives the moments and the elements that its
+// operand's numbers have, in wide arithmetic.
+func TestArrangedNorms(t *testing.T) {
+	device.Install(sim.New(sim.Config{Devices: 1, Async: true, ChannelsLast: true}))
+	defer device.Install(simulated)
+	each(t, func(t *testing.T, dev device.Device) {
+		for _, c := range []struct {
+			images []int
+			large  bool // for GPUs alone
+		}{
+			{[]int{1, 8, 5, 7}, false}, {[]int{3, 24, 9, 11}, false}, {[]int{2, 16, 31, 33}, true}, {[]int{5, 264, 17, 19}, true},
+			{[]int{2, 2056, 6, 7}, true}, {[]int{32, 64, 57, 55}, true},
+		} {
+			if !c.large || dev.Kind == device.KindCUDA {
+				t.Run(fmt.Sprint(c.images), func(t *testing.T) { testArrangedNorms(t, dev, c.images) })
+			}
+		}
+	})
+}
+
+func testArrangedNorms(t *testing.T, dev device.Device, images []int) {
+	const eps = 1e-5
+	n := images[1]
+	of := func(shape ...int) tensor.Tensor {
+		return tensor.Randn(shape, tensor.OfType(tensor.BFloat16), tensor.On(dev))
+	}
+	x := []tensor.Tensor{of(images...).AddScalar(3), of(n, n, 3, 3).MulScalar(0.1), of(n), of(n)}
+	f := compile.Func(func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		convolved := func(y tensor.Tensor) tensor.Tensor { return y.Conv2d(x[1], tensor.Padding(1)) }
+		same := convolved(convolved(x[0])).MulScalar(0).Add(x[0]) // which lies as the convolution gives it
+		out, average, variance := same.BatchNormTrain(tensor.Weight(x[2]), tensor.Bias(x[3]), tensor.Eps(eps))
+		return []tensor.Tensor{out, average, variance, convolved(convolved(out.ReLU()))}, nil
+	})
+	defer f.Close()
+	for range 3 { // called, captured, launched
+		got, err := f.Call(x...)
+		must(t, err)
+		var list [][]float32
+		for _, y := range append(got[:3:3], x[0], x[2], x[3]) {
+			list = append(list, values(t, y.ToType(tensor.Float32)))
+		}
+		out, average, variance, a, weight, bias := list[0], list[1], list[2], list[3], list[4], list[5]
+		places := images[2] * images[3]
+		for ch := range n {
+			mean, spread, count := 0.0, 0.0, float64(images[0]*places)
+			each := func(f func(i int)) {
+				for u := range images[0] {
+					for i := range places {
+						f((u*n+ch)*places + i)
+					}
+				}
+			}
+			each(func(i int) { mean += float64(a[i]) / count })
+			each(func(i int) { spread += (float64(a[i]) - mean) * (float64(a[i]) - mean) / count })
+			near := func(what string, got float32, want, size float64) {
+				if math.Abs(float64(got)-want) > 0x1p-8*(math.Abs(want)+size) {
+					t.Fatalf("channel %d: %s is %v, want %v\n%s", ch, what, got, want, f.Program())
+				}
+			}
+			near("the mean", average[ch], mean, 0x1p-10)
+			near("the variance", variance[ch], spread, 0x1p-10)
+			each(func(i int) {
+				factor := float64(weight[ch]) / math.Sqrt(spread+eps)
+				near("an element", out[i], (float64(a[i])-mean)*factor+float64(bias[ch]), 0x1p-6)
+			})
+		}
+	}
+	if last, otherwise := layouts(f.Program()); dev != device.CPU && last < otherwise {
+		t.Errorf("%d images have their channels last, %d otherwise\n%s", last, otherwise, f.Program())
+	}
+}
+
 // relative returns the norm of the distance of a from b over that of b: a gradient of relu that
 // another rounding turns on or off is a large distance of one element.
 func relative(t *testing.T, a, b tensor.Tensor) float64 {
