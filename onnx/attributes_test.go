@@ -63,7 +63,7 @@ func misfitAttributes(a format.Attribute) map[string]format.Attribute {
 // forms that do not fit: Load or Run refuses it, or there is a result, and never a panic.
 func TestMisfitAttributes(t *testing.T) {
 	for i, c := range nodeCases(t) {
-		if testing.Short() && i%128 != 64 || !strings.Contains(c.name, *only) || strings.Contains(c.name, "_expanded") {
+		if testing.Short() && i%128 != 0 || !strings.Contains(c.name, *only) || strings.Contains(c.name, "_expanded") {
 			continue
 		}
 		file, err := format.ReadModel(c.files["model.onnx"])

@@ -115,7 +115,7 @@ func TestWinogradLineIsChosen(t *testing.T) {
 func TestWinogradLine(t *testing.T) {
 	for n, c := range lineCases {
 		for name, some := range exceptionalImages {
-			if testing.Short() && (n+len(name))%6 != 0 {
+			if testing.Short() && name != "numbers" && (n+len(name))%4 != 0 {
 				continue
 			}
 			x, w := c.operands(some)

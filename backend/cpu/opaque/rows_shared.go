@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"sort"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/lines"
@@ -166,19 +167,28 @@ func (m *mixture[T]) columns(to, from []T) {
 	})
 }
 
+// leastMixed is how many elements of lines a call computes at least, however many lines they are of.
+const leastMixed = 16
+
 // lines sets the lines of rows [first, last), the first of which is to's.
 func (m *mixture[T]) lines(mix *lines.Points[T], funcs lines.Funcs[T], to, from []T, first, last int) {
-	for i := range m.runs {
-		run := &m.runs[i]
-		each := max(1, lines.Longest/max(1, mix.N*run.taps))
+	width := mix.N
+	defer func() { mix.N = width }()
+	for _, run := range m.within(first, last) {
+		some := min(width, max(leastMixed, lines.Longest/max(1, run.taps)))
+		each := max(1, lines.Longest/max(1, some*run.taps))
 		for lo, end := max(first, run.first), min(last, run.first+run.rows); lo < end; {
 			n := min(end-lo, each)
-			own := to[(lo-first)*m.pitch:][:(n-1)*m.pitch+mix.N]
+			own := to[(lo-first)*m.pitch:][:(n-1)*m.pitch+width]
 			if mix.Taps = run.taps; mix.Taps == 0 {
 				clear(own)
-			} else {
-				mix.List = run.list[(lo-run.first)*run.taps:][:n*run.taps]
-				funcs.Mix(mix, own, from)
+				lo += n
+				continue
+			}
+			mix.List = run.list[(lo-run.first)*run.taps:][:n*run.taps]
+			for c := 0; c < width; c += some {
+				mix.N = min(some, width-c)
+				funcs.Mix(mix, own[c:], from[c:])
 			}
 			lo += n
 		}
@@ -187,8 +197,7 @@ func (m *mixture[T]) lines(mix *lines.Points[T], funcs lines.Funcs[T], to, from 
 
 // elements is lines of rows of one element.
 func (m *mixture[T]) elements(to, from []T, first, last int) {
-	for i := range m.runs {
-		run := &m.runs[i]
+	for _, run := range m.within(first, last) {
 		for r := max(first, run.first); r < min(last, run.first+run.rows); r++ {
 			sum := T(0)
 			for _, t := range run.list[(r-run.first)*run.taps:][:run.taps] {
@@ -197,4 +206,11 @@ func (m *mixture[T]) elements(to, from []T, first, last int) {
 			to[r-first] = sum
 		}
 	}
+}
+
+// within returns the runs that have some of rows [first, last).
+func (m *mixture[T]) within(first, last int) []mixRun[T] {
+	lo := sort.Search(len(m.runs), func(i int) bool { return m.runs[i].first+m.runs[i].rows > first })
+	hi := sort.Search(len(m.runs), func(i int) bool { return m.runs[i].first >= last })
+	return m.runs[lo:max(lo, hi)]
 }

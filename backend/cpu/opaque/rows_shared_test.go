@@ -23,6 +23,7 @@ func testMixtures[T float](t *testing.T, d ir.DType) {
 	for _, c := range []struct{ batch, rows, width, points, taps int }{
 		{1, 5, 1, 7, 2}, {15, 9, 1, 20, 3}, {16, 9, 1, 20, 3}, {64, 70, 1, 130, 4}, {201, 33, 1, 66, 2}, {17, 1025, 1, 5, 2},
 		{3, 8, 5, 11, 2}, {2, 40, 70, 150, 3}, {1, 3, 65, 2, 0}, {30, 4, 1, 0, 2}, {20, 4, 1, 3, 0},
+		{1, 1, 70, 3000, 1}, {1, 2, 300, 900, 2}, // gradients whose rows take more products than a call should have
 	} {
 		x, weight, index := make([]T, c.batch*c.rows*c.width), make([]T, c.points*c.taps), make([]int64, c.points*c.taps)
 		for i := range x {

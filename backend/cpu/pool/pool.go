@@ -147,7 +147,9 @@ func (t *task) open() {
 }
 
 // join takes a seat and reports whether there was one. It adds rather than compares and swaps,
-// which fails where many join at once. A task that it was refused may be another call's by now.
+// which fails where many join at once. The caller waits for who is refused as for others, which takes
+// longer only where the system stops a thread just there. A task that it was refused may be another
+// call's by now.
 func (t *task) join() bool {
 	if !t.joinable(t.state.Load()) {
 		return false
