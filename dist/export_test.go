@@ -64,6 +64,17 @@ func Replays(groups []*Group) (list []graph.Checker) {
 	return list
 }
 
+// Note is what a replay asks and tells a Checker.
+func noteReplay(c graph.Checker) error {
+	if err := c.Check(); err != nil {
+		return err
+	}
+	return c.Note()
+}
+
+// NoteReplay is noteReplay for other packages.
+var NoteReplay = noteReplay
+
 // Remembered returns how many replays of a group of one process are remembered.
 func Remembered(g *Group) int {
 	g.order.mu.Lock()

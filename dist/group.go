@@ -50,8 +50,8 @@ const (
 )
 
 // A Group is one rank's end of a process group: some ranks, each with a device, that
-// make collective calls. All ranks make the same calls in the same order, and replay the same
-// graphs with such calls (package graph) in the same order among them.
+// make collective calls. All ranks make the same calls in the same order. Calls that were captured
+// in graphs (package graph) are made by each replay. CapturedCopies asks for more.
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new
@@ -143,8 +143,8 @@ func (g *Group) Abort(reason error) {
 }
 
 // Close waits for the calls that are under way and gives up what the rank holds of the
-// group. Calls of other ranks that need this one fail, and so do their replays that this rank has made
-// none for, with an error here, too, if they are under way. Closing again gives up what an error said
+// group. Calls of other ranks that need this one fail, and so do their replays with calls that this rank
+// has not made, with an error here, too, if they are under way. Closing again gives up what an error said
 // could not be.
 func (g *Group) Close() error {
 	if !g.made() {
@@ -275,18 +275,15 @@ func (g *Group) enqueue(b *Batch) *Work {
 		if w.err = g.capture(c, b.calls); w.err != nil {
 			return w
 		}
-	} else {
-		for _, call := range b.calls {
-			if compared(call) {
-				g.place.Add(1)
-			}
-		}
 	}
 	on, err := g.streamOf(b)
 	if err == nil {
 		err = on.WaitStream(stream.Current(g.Device()))
 	}
 	if err == nil {
+		if graph.Current(g.Device()) == nil {
+			g.count(b.calls)
+		}
 		err = g.comm.Do(on.ID(), b.calls...)
 	}
 	if err == nil {
@@ -296,6 +293,15 @@ func (g *Group) enqueue(b *Batch) *Work {
 		w.err = g.named(err)
 	}
 	return w
+}
+
+// count notes calls that are made at once.
+func (g *Group) count(calls []*collective.Call) {
+	for _, call := range calls {
+		if compared(call) {
+			g.place.Add(1)
+		}
+	}
 }
 
 // add checks a call and adds it to the batch. in and out are the tensors of its views, the

@@ -6,6 +6,7 @@ import (
 	"hash/maphash"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/collective"
@@ -13,10 +14,11 @@ import (
 )
 
 // An order compares what the ranks of a group that one process has replay. A rank's place is how many calls it
-// has made that all ranks make, at once or by replays. Replays that begin at one place have the same calls, as
-// far as both have any; a rank may make at once what others replay. Where the devices themselves wait for
+// has made that all ranks make, at once or by replays. Calls of replays that have one number are the same call,
+// whatever graphs they are of; a rank may make at once what others replay. Where the devices themselves wait for
 // the others' replays, graphs are bound: all ranks replay the one of the same number at the same place. A rank
-// that closes the group comes to no later place, and within the timeout ranks come to where another one is.
+// that closes the group comes to no later place, and within the timeout ranks come to the end of what another
+// one replays.
 type order struct {
 	size    int
 	timeout time.Duration
@@ -24,10 +26,10 @@ type order struct {
 	mu      sync.Mutex // guards what follows
 	ends    []*Group
 	left    []bool               // by rank: closed the group
-	most    uint64               // the place that a rank may come to: that of a rank that left
-	replays []segment            // by where they begin; of each place the first
-	next    []int                // by rank: the first of replays that it has not come to
-	look    *time.Timer          // looks whether ranks come; nil while none waits
+	most    atomic.Uint64        // the place that a rank may come to: that of a rank that left; mu guards writes
+	replays []segment            // by where they begin, of each place one: what not all ranks have passed
+	next    []int                // by rank: it had passed those of replays before this one
+	look    *time.Timer          // looks whether ranks come; nil while replays has nothing that a rank has not passed
 	seen    uint64               // the last rank's place, when it looked last
 	looks   int                  // how often that was so in turn
 	subs    map[string]*founding // groups that are split off, which not all members came to, by seed
@@ -35,8 +37,25 @@ type order struct {
 
 // A segment is a replay that some ranks have made.
 type segment struct {
-	graph *replayed // of the rank that came first
+	graph *replayed // of the rank that came first with so many calls
 	start uint64    // that rank's place before
+}
+
+// end returns the rank's place after the replay.
+func (s *segment) end() uint64 { return s.start + uint64(len(s.graph.calls)) }
+
+// agrees reports whether two replays have the same calls, as far as they overlap.
+func (s *segment) agrees(other *segment) bool {
+	from, to := max(s.start, other.start), min(s.end(), other.end())
+	switch {
+	case s.start == other.start:
+		return s.graph.alike(other.graph)
+	case from >= to:
+		return true
+	case s.graph.bound || other.graph.bound:
+		return false
+	}
+	return slices.Equal(s.graph.calls[from-s.start:to-s.start], other.graph.calls[from-other.start:to-other.start])
 }
 
 // A founding is the order of a group that is split off.
@@ -46,8 +65,10 @@ type founding struct {
 }
 
 func newOrder(size int, timeout time.Duration) *order {
-	return &order{size: size, timeout: timeout, ends: make([]*Group, size), next: make([]int, size), left: make([]bool, size),
-		most: ^uint64(0), subs: map[string]*founding{}}
+	o := &order{size: size, timeout: timeout, ends: make([]*Group, size), next: make([]int, size), left: make([]bool, size),
+		subs: map[string]*founding{}}
+	o.most.Store(^uint64(0))
+	return o
 }
 
 // join notes a rank's end.
@@ -75,16 +96,25 @@ func (o *order) sub(seed string, size int) *order {
 	return f.order
 }
 
+// members returns the ranks' ends, of those that are to come nil. Engines are not asked under mu.
+func (o *order) members() []*Group {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return slices.Clone(o.ends)
+}
+
 // fail makes the group of no more use on all ranks.
 func (o *order) fail(reason error) {
-	o.mu.Lock()
-	ends := slices.Clone(o.ends)
-	o.mu.Unlock()
-	for _, g := range ends {
+	for _, g := range o.members() {
 		if g != nil {
 			g.comm.Fail(reason)
 		}
 	}
+}
+
+// failed reports whether the group is of no more use. A rank that closed it does not say so.
+func (o *order) failed() bool {
+	return slices.ContainsFunc(o.members(), func(g *Group) bool { return g != nil && !g.closed.Load() && g.comm.Err() != nil })
 }
 
 // place returns a rank's place. The caller holds mu.
@@ -95,56 +125,87 @@ func (o *order) place(rank int) uint64 {
 	return 0 // it has not joined yet
 }
 
-// replay notes that a rank replays a graph, and returns how that differs from what the rank that came
-// to its place first replayed there.
+// replay notes that a rank replays a graph, and returns how that differs from what other ranks replayed there.
 func (o *order) replay(r *replayed) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	rank, at := r.rank(), r.group.place.Load()
-	if at+uint64(len(r.calls)) > o.most {
-		return fmt.Errorf("call %d of the group, of %s: %w by rank %d", o.most+1, r, collective.ErrClosed, o.leaver())
+	rank, mine := r.rank(), segment{r, r.group.place.Load()}
+	if err := o.beyond(&mine); err != nil {
+		return err
 	}
 	r.group.place.Add(uint64(len(r.calls)))
-	i := o.next[rank]
-	for ; i < len(o.replays) && o.replays[i].start < at; i++ {
-		if first := o.replays[i].graph; first.bound {
-			return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", o.replays[i].start+1, collective.ErrMismatch, first.rank(), first, rank)
+	i, covered := o.next[rank], false // i is to be the first that does not begin before mine
+	// What another rank came with was compared with all that it overlaps.
+	if i < len(o.replays) && o.replays[i].start == mine.start && o.replays[i].graph.same(r) {
+		o.next[rank]++
+		o.forget()
+		return nil
+	}
+	for k := i; k < len(o.replays) && o.replays[k].start < mine.end(); k++ {
+		s := &o.replays[k]
+		if !s.agrees(&mine) {
+			return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d %s", max(s.start, mine.start)+1, collective.ErrMismatch, s.graph.rank(), s.graph, rank, r)
+		}
+		if s.graph.bound && s.start < mine.start {
+			return s.missed(rank)
+		}
+		covered = covered || s.start <= mine.start && s.end() >= mine.end()
+		if s.start < mine.start {
+			i++
 		}
 	}
-	o.next[rank] = i + 1
-	if i == len(o.replays) || o.replays[i].start > at {
-		return o.insert(i, segment{r, at})
+	if !covered {
+		return o.add(i, mine)
 	}
-	first := o.replays[i].graph
+	o.pass(rank, true)
 	o.forget()
-	if !first.alike(r) {
-		return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d %s", at+1, collective.ErrMismatch, first.rank(), first, rank, r)
-	}
 	return nil
 }
 
-// insert adds a replay that no rank has made before. The caller holds mu.
-func (o *order) insert(i int, s segment) error {
-	o.replays = slices.Insert(o.replays, i, s)
+// missed is the error where a rank has made other calls in place of a replay.
+func (s *segment) missed(rank int) error {
+	return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", s.start+1, collective.ErrMismatch, s.graph.rank(), s.graph, rank)
+}
+
+// beyond returns an error of a replay that would go beyond the place of a rank that left. The caller holds mu.
+func (o *order) beyond(s *segment) error {
+	most := o.most.Load()
+	if s.end() <= most {
+		return nil
+	}
+	return fmt.Errorf("call %d of the group, of %s: %w by rank %d", most+1, s.graph, collective.ErrClosed, o.leaver())
+}
+
+// add adds a replay with calls that none of replays has, which i is the place of, or in place of a shorter one
+// that begins where it does. The caller holds mu.
+func (o *order) add(i int, s segment) error {
+	fresh := i == len(o.replays) || o.replays[i].start > s.start
+	if fresh {
+		o.replays = slices.Insert(o.replays, i, s)
+	} else {
+		o.replays[i] = s
+	}
 	var err error
-	for other := range o.next {
-		if other == s.graph.rank() {
+	for other, n := range o.next {
+		if n < i && !s.graph.bound { // it comes to it later
 			continue
 		}
-		past := o.place(other) > s.start
-		if o.next[other] > i || past && o.next[other] == i {
+		at := o.place(other)
+		switch {
+		case n < i:
+		case at < s.end():
+			o.next[other] = i
+		case fresh && n > i:
 			o.next[other]++
 		}
-		if past && s.graph.bound && err == nil {
-			err = fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", s.start+1, collective.ErrMismatch, s.graph.rank(), s.graph, other)
+		if at > s.start && s.graph.bound && other != s.graph.rank() && err == nil {
+			err = s.missed(other)
 		}
 	}
+	o.pass(s.graph.rank(), true)
 	if len(o.replays)%manyReplays == 0 { // of ranks that replay nothing
-		for other, n := range o.next {
-			for n < len(o.replays) && o.replays[n].start < o.place(other) && !o.replays[n].graph.bound {
-				n++
-			}
-			o.next[other] = n
+		for other := range o.next {
+			o.pass(other, false)
 		}
 	}
 	o.forget()
@@ -152,10 +213,20 @@ func (o *order) insert(i int, s segment) error {
 	return err
 }
 
+// pass moves a rank beyond what it has passed, to what is bound but where it has replayed all up to its place.
+// The caller holds mu.
+func (o *order) pass(rank int, replayed bool) {
+	n, at := o.next[rank], o.place(rank)
+	for n < len(o.replays) && o.replays[n].end() <= at && (replayed || !o.replays[n].graph.bound) {
+		n++
+	}
+	o.next[rank] = n
+}
+
 // manyReplays is how many are remembered before somebody looks which ranks have passed them by other calls.
 const manyReplays = 1024
 
-// forget drops the replays that all ranks came to or passed. The caller holds mu.
+// forget drops the replays that all ranks passed. The caller holds mu.
 func (o *order) forget() {
 	n := slices.Min(o.next)
 	if 2*n < len(o.replays) || n == 0 { // moving takes a step for each that is dropped
@@ -169,19 +240,23 @@ func (o *order) forget() {
 	}
 }
 
-// waits returns the replay of another rank that has the call that follows a place of a rank, or nil. The
+// waits returns a replay with calls beyond a place, or nil, of which the first that begins there or before. The
 // caller holds mu.
-func (o *order) waits(rank int, at uint64) *replayed {
+func (o *order) waits(at uint64) *segment {
 	for i := range o.replays {
-		s := &o.replays[i]
-		if s.start > at {
-			break
-		}
-		if at < s.start+uint64(len(s.graph.calls)) && s.graph.rank() != rank {
-			return s.graph
+		if s := &o.replays[i]; s.end() > at {
+			return s
 		}
 	}
 	return nil
+}
+
+// call describes the call that follows a place, which a replay has or which was made before it.
+func (s *segment) call(at uint64) string {
+	if at < s.start {
+		return fmt.Sprintf("call %d of the group, before %s", at+1, s.graph)
+	}
+	return fmt.Sprintf("call %d of the group, of %s", at+1, s.graph)
 }
 
 // looksPerTimeout is how often in the time of a timeout an order looks whether ranks come. Clocks are not
@@ -198,6 +273,7 @@ func (o *order) watch() {
 
 // late fails the group where a replay has waited for the last rank for the timeout.
 func (o *order) late() {
+	failed := o.failed()
 	o.mu.Lock()
 	last := 0
 	for rank := range o.ends {
@@ -206,8 +282,8 @@ func (o *order) late() {
 		}
 	}
 	at := o.place(last)
-	graph := o.waits(last, at)
-	if graph == nil || o.over() {
+	s := o.waits(at)
+	if s == nil || failed || o.over() {
 		o.look = nil
 		o.mu.Unlock()
 		return
@@ -217,8 +293,8 @@ func (o *order) late() {
 	}
 	var err error
 	if o.looks > looksPerTimeout {
-		err = fmt.Errorf("call %d of the group, of %s: rank %d waited %v for the others: rank %d did not come: %w",
-			at+1, graph, graph.rank(), o.timeout, last, collective.ErrTimeout)
+		err = fmt.Errorf("%s: rank %d waited %v for the others: rank %d did not come: %w",
+			s.call(at), s.graph.rank(), o.timeout, last, collective.ErrTimeout)
 		o.look = nil
 	} else {
 		o.look.Reset(max(o.timeout/looksPerTimeout, 1))
@@ -235,7 +311,7 @@ func (o *order) over() bool { return !slices.Contains(o.left, false) }
 // leaver returns a rank that left at the place that no rank goes beyond. The caller holds mu.
 func (o *order) leaver() int {
 	for rank, gone := range o.left {
-		if gone && o.place(rank) == o.most {
+		if gone && o.place(rank) == o.most.Load() {
 			return rank
 		}
 	}
@@ -251,13 +327,17 @@ func (o *order) leave(rank int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left[rank] = true
-	o.most = min(o.most, o.place(rank))
-	if o.over() && o.look != nil {
-		o.look.Stop()
+	most := min(o.most.Load(), o.place(rank))
+	o.most.Store(most)
+	if o.over() {
+		clear(o.subs) // which a rank whose engine failed did not come to
+		if o.look != nil {
+			o.look.Stop()
+		}
 	}
 	gone := o.leaver()
-	if graph := o.waits(gone, o.most); graph != nil {
-		return fmt.Errorf("call %d of the group, of %s, which rank %d replays: %w by rank %d", o.most+1, graph, graph.rank(), collective.ErrClosed, gone)
+	if s := o.waits(most); s != nil {
+		return fmt.Errorf("%s, which rank %d replays: %w by rank %d", s.call(most), s.graph.rank(), collective.ErrClosed, gone)
 	}
 	return nil
 }
@@ -271,10 +351,15 @@ type replayed struct {
 	bound  bool     // devices wait for the others' graphs of the same number
 }
 
+// same reports whether two ranks' graphs are each other's counterparts.
+func (first *replayed) same(r *replayed) bool {
+	return first.digest == r.digest && len(first.calls) == len(r.calls) && first.bound == r.bound && (first.number == r.number || !r.bound)
+}
+
 // alike reports whether a rank may replay r where another one replays first.
 func (first *replayed) alike(r *replayed) bool {
-	if first.digest == r.digest && len(first.calls) == len(r.calls) && first.bound == r.bound {
-		return first.number == r.number || !r.bound
+	if first.same(r) {
+		return true
 	}
 	n := min(len(first.calls), len(r.calls))
 	return !first.bound && !r.bound && slices.Equal(first.calls[:n], r.calls[:n])
@@ -301,11 +386,15 @@ func (g *Group) capture(c *graph.Capture, calls []*collective.Call) error {
 	}
 	for _, call := range calls {
 		if compared(call) {
-			text := call.String()
-			r.calls, r.digest = append(r.calls, text), r.digest*31+maphash.String(seeded, text)
+			r.add(call.String())
 		}
 	}
 	return nil
+}
+
+// add adds a call.
+func (r *replayed) add(call string) {
+	r.calls, r.digest = append(r.calls, call), r.digest*31+maphash.String(seeded, call)
 }
 
 // compared reports whether all ranks make a call.
@@ -317,18 +406,38 @@ func (r *replayed) rank() int { return r.group.Rank() }
 
 // String describes the graph as messages name it.
 func (r *replayed) String() string {
-	if n := len(r.calls); n > 1 {
+	switch n := len(r.calls); n {
+	case 0:
+		return fmt.Sprintf("graph %d", r.number)
+	case 1:
+		return fmt.Sprintf("graph %d with %s", r.number, r.calls[0])
+	default:
 		return fmt.Sprintf("graph %d with %s and %d more calls", r.number, r.calls[0], n-1)
 	}
-	return fmt.Sprintf("graph %d with %s", r.number, r.calls[0])
 }
 
 // Check returns why the graph is not replayed: the group is of no more use, or was closed, so that devices
-// would find memory that is somebody else's; or other ranks replay another one, which ends the group.
+// would find memory that is somebody else's.
 func (r *replayed) Check() error {
 	g := r.group
-	if err := g.usable(); err != nil || len(r.calls) == 0 {
+	err := g.usable()
+	if err != nil || g.order == nil {
 		return err
+	}
+	mine := segment{r, g.place.Load()}
+	if mine.end() <= g.order.most.Load() {
+		return nil
+	}
+	g.order.mu.Lock()
+	defer g.order.mu.Unlock()
+	return g.named(g.order.beyond(&mine))
+}
+
+// Note tells other ranks of a replay. If they replay another graph, that ends the group.
+func (r *replayed) Note() error {
+	g := r.group
+	if len(r.calls) == 0 {
+		return nil
 	}
 	if told, able := g.comm.(collective.Replayer); able {
 		told.Replayed(r.calls)
@@ -341,6 +450,11 @@ func (r *replayed) Check() error {
 		g.order.fail(err)
 	}
 	return g.ended(err)
+}
+
+// Fail ends the group, whose other ranks wait for a replay that is not made.
+func (r *replayed) Fail(why error) {
+	r.group.Abort(fmt.Errorf("%s was not replayed: %w", r, why))
 }
 
 // usable returns why calls that were captured are not made any more, as far as this rank knows.

@@ -335,8 +335,8 @@ func TestReplaysAreForgotten(t *testing.T) {
 	list := dist.Replays(groups)
 	for round := range 3 {
 		for i := range 1000 {
-			must(t, list[(round+i/500)%2].Check())
-			must(t, list[(round+i/500)%2].Check())
+			must(t, dist.NoteReplay(list[(round+i/500)%2]))
+			must(t, dist.NoteReplay(list[(round+i/500)%2]))
 		}
 		if n := dist.Remembered(groups[0]); n != 0 {
 			t.Errorf("%d replays are remembered", n)
@@ -358,7 +358,7 @@ func BenchmarkReplayOrder(b *testing.B) {
 		b.Run(fmt.Sprintf("in turn %d", n), func(b *testing.B) {
 			b.ReportAllocs()
 			for i := range whole(b) {
-				if err := list[i%n].Check(); err != nil {
+				if err := dist.NoteReplay(list[i%n]); err != nil {
 					b.Fatal(err)
 				}
 			}
@@ -376,7 +376,7 @@ func BenchmarkReplayOrder(b *testing.B) {
 			for _, c := range list {
 				all.Go(func() {
 					for range whole(b) / n {
-						if err := c.Check(); err != nil {
+						if err := dist.NoteReplay(c); err != nil {
 							b.Error(err)
 						}
 					}

@@ -61,3 +61,45 @@ func TestReplaysAreTold(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestReplaysOfTwoGroups replays a graph with calls of two groups, one of which is of no more use: the other one is
+// told nothing, and serves on. A group that was told of a replay which is not made does not.
+func TestReplaysOfTwoGroups(t *testing.T) {
+	var groups [2]*Group
+	var told [2]*telling
+	for i := range groups {
+		ends, err := local.New([]device.Device{device.Sim(0)}, patience.Left(t))
+		if err != nil {
+			t.Fatal(err)
+		}
+		told[i] = &telling{Communicator: ends[0]}
+		if groups[i], err = newGroup(told[i], patience.Left(t), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	x, recorded := tensor.Ones([]int{4}, tensor.On(groups[0].Device())), graph.New(groups[0].Device())
+	err := recorded.Capture(func() error {
+		return errors.Join(groups[0].AllReduce(x, Sum).Wait(context.Background()), groups[1].AllReduce(x, Sum).Wait(context.Background()))
+	})
+	if err = errors.Join(err, recorded.Replay(), stream.Current(groups[0].Device()).Synchronize(context.Background())); err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("no more")
+	groups[1].Abort(why)
+	if err := recorded.Replay(); !errors.Is(err, why) || groups[0].Err() != nil {
+		t.Errorf("a replay of a group that has failed: %v; of the other one: %v", err, groups[0].Err())
+	}
+	if len(told[0].told) != 1 || len(told[1].told) != 1 {
+		t.Errorf("one replay was told of %d and %d times", len(told[0].told), len(told[1].told))
+	}
+	r := &replayed{group: groups[0], number: 1}
+	if r.Fail(why); !errors.Is(groups[0].Err(), why) {
+		t.Errorf("after a replay that was not made: %v", groups[0].Err())
+	}
+	if err := recorded.Reset(); err != nil {
+		t.Error(err)
+	}
+	for _, g := range groups {
+		_ = g.Close() // of a group that failed
+	}
+}

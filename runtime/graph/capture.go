@@ -128,9 +128,14 @@ func (c *Capture) Keep(done func()) {
 
 // A Checker says whether recorded work may be replayed.
 type Checker interface {
-	// Check is asked by every replay, before the device is given anything. The replay returns its error,
-	// and gives the device nothing.
+	// Check is asked by every replay, before the device is given anything, and changes nothing. The replay
+	// returns its error, and gives the device nothing.
 	Check() error
+	// Note is told of every replay that all agreed to, before the device is given anything. The replay returns
+	// its error, and gives the device nothing.
+	Note() error
+	// Fail is told why a replay is not made that Note was told of without an error.
+	Fail(why error)
 }
 
 // A keyed Checker is that of one of those whom the work needs.
@@ -170,12 +175,25 @@ var (
 	errOver      = errors.New("the capture has ended")
 )
 
-// check returns why the work cannot be replayed. All are asked, in the order in which they came.
+// check returns why the work cannot be replayed. All are asked, in the order in which they came, before one
+// is told.
 func (w *work) check() (err error) {
 	for _, k := range w.checks {
 		err = errors.Join(err, k.Check())
 	}
+	for i := 0; i < len(w.checks) && err == nil; i++ {
+		if err = w.checks[i].Note(); err != nil {
+			w.fail(i, err)
+		}
+	}
 	return err
+}
+
+// fail tells the first n of those who were told of a replay why it is not made.
+func (w *work) fail(n int, why error) {
+	for _, k := range w.checks[:n] {
+		k.Fail(why)
+	}
 }
 
 // close ends the capture for those that found it while it was under way, and returns

@@ -291,7 +291,9 @@ func (g *Graph) Replay() error {
 	}
 	on := stream.Current(g.dev)
 	err := observe.Give(observe.Work{Driver: g.drv, Device: g.dev, Stream: on.ID(), What: "graph"}, func() error { return g.work.launch(on) })
-	if err == nil {
+	if err != nil {
+		g.work.fail(len(g.work.checks), err)
+	} else {
 		err = stream.SettleIfBlocking(g.drv, g.dev, on.ID())
 	}
 	if err != nil {

@@ -407,13 +407,16 @@ func TestKept(t *testing.T) {
 	}
 }
 
-// A checker counts how often it is asked.
+// A checker counts how often it is asked, told, and told otherwise.
 type checker struct {
-	asked int
-	why   error
+	asked, told int
+	failed      []error
+	why, not    error // of Check and Note
 }
 
-func (c *checker) Check() error { c.asked++; return c.why }
+func (c *checker) Check() error   { c.asked++; return c.why }
+func (c *checker) Note() error    { c.told++; return c.not }
+func (c *checker) Fail(err error) { c.failed = append(c.failed, err) }
 
 // TestCheck replays work whose needs are asked for, once each, before anything is given.
 func TestCheck(t *testing.T) {
@@ -440,8 +443,52 @@ func TestCheck(t *testing.T) {
 	must(t, g.Replay())
 	one.why = gone
 	wantError(t, g.Replay(), gone, "replay: gone")
-	if v := b.get(x); v != 2 || one.asked != 2 || other.asked != 0 {
-		t.Errorf("%v after one replay that was made, asked %d and %d times", v, one.asked, other.asked)
+	if v := b.get(x); v != 2 || one.asked != 2 || one.told != 1 || other.asked != 0 {
+		t.Errorf("%v after one replay that was made, asked %d and %d times, told %d", v, one.asked, other.asked, one.told)
+	}
+	must(t, g.Reset())
+}
+
+// TestCheckers replays work that several needs are asked for: none is told of a replay that one does not
+// agree to, and those that were told of one which is not made hear why.
+func TestCheckers(t *testing.T) {
+	b := install(t)
+	x, g := b.block(), graph.New(sim0)
+	b.put(x, 1)
+	gone := errors.New("gone")
+	all := []*checker{{}, {}, {}}
+	must(t, g.Capture(func() error {
+		for i, c := range all {
+			if _, err := graph.Current(sim0).Check(i, func() graph.Checker { return c }); err != nil {
+				return err
+			}
+		}
+		numbers := func() ([]float64, error) { return []float64{2}, nil }
+		return graph.Refreshing(numbers, func() error { return b.call(&scaleOp, []ir.Value{ir.FloatValue(1)}, x, x) })
+	}))
+	cases := []struct {
+		name         string
+		begin        func()
+		told, failed [3]int
+	}{
+		{"the second does not agree", func() { all[1].why = gone }, [3]int{}, [3]int{}},
+		{"the second refuses", func() { all[1].not = gone }, [3]int{1, 1, 0}, [3]int{1, 0, 0}},
+		{"it cannot be launched", func() { must(t, b.Fail(0, sim.FaultRefresh, 1, gone)) }, [3]int{1, 1, 1}, [3]int{1, 1, 1}},
+	}
+	for _, c := range cases {
+		for _, one := range all {
+			*one = checker{}
+		}
+		c.begin()
+		wantError(t, g.Replay(), gone, "gone")
+		for i, one := range all {
+			if one.asked != 1 || one.told != c.told[i] || len(one.failed) != c.failed[i] || len(one.failed) > 0 && !errors.Is(one.failed[0], gone) {
+				t.Errorf("%s: number %d was asked %d times, told %d, and then %v", c.name, i, one.asked, one.told, one.failed)
+			}
+		}
+	}
+	if v := b.get(x); v != 1 {
+		t.Errorf("%v after no replay", v)
 	}
 	must(t, g.Reset())
 }

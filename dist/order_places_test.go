@@ -1,0 +1,188 @@
+package dist
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+
+	"github.com/sinter-go/sinter/runtime/collective"
+	"github.com/sinter-go/sinter/runtime/device"
+)
+
+// A step is what a rank does: it replays a graph with some calls, makes one at once, closes the group, or has
+// the timeout of who waits be over.
+type step struct {
+	rank  int
+	calls string // of the graph, by spaces
+	do    func(g *Group) error
+}
+
+func replays(rank int, calls string) step { return step{rank: rank, calls: calls} }
+func makes(rank int) step                 { return step{rank, "", func(g *Group) error { g.place.Add(1); return nil }} }
+func closes(rank int) step                { return step{rank, "", (*Group).Close} }
+
+var elapses = step{0, "", func(g *Group) error { Elapse(g); return g.Err() }}
+
+// take takes a step, of ranks on the host, whose engine has nothing to end.
+func (s step) take(g *Group, bound bool) error {
+	if s.do != nil {
+		return s.do(g)
+	}
+	g.graphs++
+	r := &replayed{group: g, number: g.graphs, bound: bound}
+	for _, call := range strings.Fields(s.calls) {
+		r.add(call)
+	}
+	return noteReplay(r)
+}
+
+// TestReplayPlaces has ranks make calls by graphs of other lengths, and at once: those of one number are the
+// same call, and all ranks come to the last.
+func TestReplayPlaces(t *testing.T) {
+	cases := []struct {
+		name  string
+		bound bool
+		steps []step
+		want  error // of the last step, and of the group
+		text  string
+	}{
+		{"at once before, then nothing", false, []step{makes(1), replays(0, "a b c"), elapses}, ErrTimeout, "call 2 of the group, of graph 1 with a and 2 more calls: rank 0 waited "},
+		{"at once before, then closes", false, []step{makes(1), replays(0, "a b c"), closes(1)}, ErrClosed, "call 2 of the group, of graph 1 with a and 2 more calls, which rank 0 replays"},
+		{"at once after, then nothing", false, []step{replays(0, "a b c"), makes(1), makes(1), elapses}, ErrTimeout, "call 3 of the group, of graph 1"},
+		{"at once", false, []step{makes(1), replays(0, "a b c"), makes(1), makes(1), elapses, closes(1)}, nil, ""},
+		{"other calls before", false, []step{makes(0), replays(0, "b"), elapses}, ErrTimeout, "call 1 of the group, before graph 1 with b: rank 0 waited "},
+		{"a beginning, then nothing", false, []step{replays(0, "a"), replays(1, "a b c"), elapses}, ErrTimeout, "call 2 of the group, of graph 1 with a and 2 more calls: rank 1 waited "},
+		{"a beginning, then closes", false, []step{replays(0, "a"), replays(1, "a b c"), closes(0)}, ErrClosed, "which rank 1 replays"},
+		{"a beginning after", false, []step{replays(1, "a b c"), replays(0, "a"), elapses}, ErrTimeout, "rank 1 waited "},
+		{"beyond one that closed", false, []step{replays(0, "a"), closes(0), replays(1, "a b c")}, ErrClosed, "call 2 of the group, of graph 1 with a and 2 more calls: "},
+		{"parts", false, []step{replays(1, "a b"), replays(0, "a"), replays(1, "c d"), replays(0, "b c"), makes(0), elapses}, nil, ""},
+		{"other parts", false, []step{replays(1, "a b"), replays(0, "a"), replays(1, "c d"), replays(0, "b x")}, ErrMismatch,
+			"call 3 of the group: the ranks make different calls: rank 1 replays graph 2 with c and 1 more calls, rank 0 graph 2 with b and 1 more calls"},
+		{"another rest", false, []step{replays(1, "a b"), replays(0, "a"), replays(0, "z")}, ErrMismatch, "call 2 of the group: "},
+		{"another rest of a third", false, []step{replays(0, "a"), replays(1, "a b"), replays(2, "a c")}, ErrMismatch, "call 1 of the group: "},
+		{"bound", true, []step{replays(0, "a b"), replays(1, "a b"), replays(2, "a b"), elapses}, nil, ""},
+		{"bound, at once before", true, []step{makes(1), replays(0, "a b")}, ErrMismatch, "rank 1 makes another call"},
+		{"bound, at once after", true, []step{replays(0, "a b"), makes(1), makes(1), replays(1, "a b")}, ErrMismatch, "rank 1 makes another call"},
+		{"bound, a part", true, []step{replays(0, "a b"), makes(1), replays(1, "b")}, ErrMismatch, "call 2 of the group: "},
+		{"bound, a beginning", true, []step{replays(0, "a b"), replays(1, "a")}, ErrMismatch, "call 1 of the group: "},
+	}
+	for _, c := range cases {
+		t.Run(c.name, func(t *testing.T) {
+			size := 2
+			for _, s := range c.steps {
+				size = max(size, s.rank+1)
+			}
+			groups, err := Local(make([]device.Device, size))
+			for i, s := range c.steps {
+				if err != nil {
+					t.Fatalf("before step %d: %v", i+1, err)
+				}
+				err = s.take(groups[s.rank], c.bound)
+			}
+			if !errors.Is(err, c.want) || err != nil && !strings.Contains(err.Error(), c.text) {
+				t.Errorf("%v; want %v: %s", err, c.want, c.text)
+			}
+			for _, g := range groups {
+				_ = g.Close() // of a group that failed
+			}
+		})
+	}
+}
+
+// TestPlacesAtRandom has ranks make the same calls by graphs of random lengths and at once, in a random order,
+// up to a place where one stops: that is missed if, and only if, another one replays calls beyond it.
+func TestPlacesAtRandom(t *testing.T) {
+	const calls = 60
+	for seed := range uint64(400) {
+		r := rand.New(rand.NewPCG(seed, 15))
+		size := 2 + r.IntN(3)
+		groups, err := Local(make([]device.Device, size))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ends, replayed := make([]uint64, size), make([]uint64, size) // to where they go, and went by replays
+		for rank := range ends {
+			ends[rank] = calls
+		}
+		victim := r.IntN(size)
+		ends[victim] = uint64(r.IntN(calls + 1))
+		for range 20 * calls {
+			rank := r.IntN(size)
+			g := groups[rank]
+			at, s := g.place.Load(), makes(rank)
+			if at == ends[rank] {
+				continue
+			}
+			if r.IntN(3) > 0 {
+				var names []string
+				for k := at; k < min(at+1+r.Uint64N(4), ends[rank]); k++ {
+					names = append(names, fmt.Sprint(k))
+				}
+				s = replays(rank, strings.Join(names, " "))
+			}
+			if err := s.take(g, false); err != nil {
+				t.Fatalf("seed %d: rank %d at %d: %v", seed, rank, at, err)
+			}
+			if s.do == nil {
+				replayed[rank] = g.place.Load()
+			}
+		}
+		var want error
+		for _, to := range replayed {
+			if to > ends[victim] {
+				want = []error{ErrTimeout, ErrClosed}[seed%2]
+			}
+		}
+		if seed%2 == 0 {
+			err = elapses.take(groups[0], false)
+		} else {
+			err = closes(victim).take(groups[victim], false)
+		}
+		if !errors.Is(err, want) || errors.Is(err, collective.ErrMismatch) {
+			t.Errorf("seed %d, rank %d of %d stops at %d: %v; want %v", seed, victim, size, ends[victim], err, want)
+		}
+		for _, g := range groups {
+			_ = g.Close()
+		}
+	}
+}
+
+// TestSplitOfOne has one rank alone come to a group that is split off: nothing is kept when all have left.
+func TestSplitOfOne(t *testing.T) {
+	groups, err := Local(make([]device.Device, 2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := groups[0].order
+	if o.sub("seed", 2); len(o.subs) != 1 {
+		t.Errorf("%d groups are to be joined", len(o.subs))
+	}
+	if err := errors.Join(groups[0].Close(), groups[1].Close()); err != nil || len(o.subs) != 0 {
+		t.Errorf("%d groups are to be joined when all ranks have left; error %v", len(o.subs), err)
+	}
+}
+
+// TestNobodyLooks has the group fail while a replay waits: nobody looks for the other rank any more.
+func TestNobodyLooks(t *testing.T) {
+	groups, err := Local(make([]device.Device, 2))
+	if err == nil {
+		err = replays(0, "a").take(groups[0], false)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := groups[0].order
+	o.late()
+	if o.look == nil {
+		t.Error("nobody looks for rank 1")
+	}
+	groups[1].Abort(errors.New("no more"))
+	if o.late(); o.look != nil {
+		t.Error("somebody looks for rank 1 of a group that has failed")
+	}
+	for _, g := range groups {
+		_ = g.Close()
+	}
+}
