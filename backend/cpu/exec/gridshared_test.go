@@ -24,7 +24,7 @@ func TestShared(t *testing.T) {
 				called.Store(true)
 			}
 			for i := range n {
-				*(*float64)(unsafe.Add(p[0], 8*i)) = at(p[1], i)*at(p[2], step*i) + at(p[3], step*i)
+				*(*float64)(unsafe.Add(p[0], 8*i)) = float64(at(p[1], i)*at(p[2], step*i)) + at(p[3], step*i)
 			}
 		}
 	}
