@@ -30,11 +30,29 @@ var ways = map[string][]dist.Option{
 }
 
 // captureSums has a rank capture a graph of each number of elements, with a sum of a tensor of so many.
-func captureSums(g *dist.Group, sizes ...int) (graphs []*graph.Graph, err error) {
+func captureSums(g *dist.Group, sizes ...int) ([]*graph.Graph, error) {
+	var lists [][]int
 	for _, n := range sizes {
-		x, recorded := tensor.Ones([]int{n}, tensor.On(g.Device())), graph.New(g.Device())
+		lists = append(lists, []int{n})
+	}
+	return captureLists(g, lists)
+}
+
+// captureLists has a rank capture a graph of each list, with a sum of a tensor of each number of elements.
+func captureLists(g *dist.Group, lists [][]int) (graphs []*graph.Graph, err error) {
+	for _, sizes := range lists {
+		var x []tensor.Tensor
+		for _, n := range sizes {
+			x = append(x, tensor.Ones([]int{n}, tensor.On(g.Device())))
+		}
+		recorded := graph.New(g.Device())
 		graphs = append(graphs, recorded)
-		err = errors.Join(err, recorded.Capture(func() error { return g.AllReduce(x, dist.Sum).Wait(context.Background()) }))
+		err = errors.Join(err, recorded.Capture(func() (err error) {
+			for _, x := range x {
+				err = errors.Join(err, g.AllReduce(x, dist.Sum).Wait(context.Background()))
+			}
+			return err
+		}))
 	}
 	return graphs, errors.Join(err, g.Barrier().Synchronize(context.Background()))
 }
@@ -250,6 +268,123 @@ func TestReplaysBesideCalls(t *testing.T) {
 	}
 }
 
+// A fate is what a rank does in place of a replay.
+type fate struct {
+	name string
+	way  string // how sums travel, any if empty
+	do   func(g *dist.Group, p plan, graphs []*graph.Graph) error
+	want error // of all ranks
+}
+
+var errNoMore = errors.New("no more")
+
+var replayFates = []fate{
+	{"nothing else", "", nil, nil},
+	{"another graph", "", func(_ *dist.Group, p plan, graphs []*graph.Graph) error { return graphs[(p.drawn[p.at]+1)%3].Replay() }, dist.ErrMismatch},
+	{"a call before", "copies", func(g *dist.Group, _ plan, _ []*graph.Graph) error { g.Barrier(); return nil }, dist.ErrMismatch}, // others may be replayed beside it
+	{"closes", "", func(g *dist.Group, _ plan, _ []*graph.Graph) error { return g.Close() }, dist.ErrClosed},
+	{"gives up", "", func(g *dist.Group, _ plan, _ []*graph.Graph) error { g.Abort(errNoMore); return nil }, errNoMore},
+	{"stops", "engine", func(*dist.Group, plan, []*graph.Graph) error { return nil }, dist.ErrTimeout},
+	{"a part at once, then stops", "engine", part, dist.ErrTimeout},
+	{"a part at once, then closes", "engine", func(g *dist.Group, p plan, graphs []*graph.Graph) error {
+		return errors.Join(part(g, p, graphs), g.Close())
+	}, dist.ErrClosed},
+	{"a beginning, then stops", "engine", beginning, dist.ErrTimeout},
+	{"a beginning, then closes", "engine", func(g *dist.Group, p plan, graphs []*graph.Graph) error {
+		return errors.Join(beginning(g, p, graphs), g.Close())
+	}, dist.ErrClosed},
+}
+
+// part makes the calls of the graph at once, but for the last.
+func part(g *dist.Group, p plan, _ []*graph.Graph) (err error) {
+	sizes := p.lists[p.drawn[p.at]]
+	for _, n := range sizes[:len(sizes)-1] {
+		x := tensor.Ones([]int{n}, tensor.On(g.Device()))
+		err = errors.Join(err, g.AllReduce(x, dist.Sum).Wait(context.Background()))
+	}
+	return err
+}
+
+// beginning replays the graph with the first call alone, if there are more.
+func beginning(_ *dist.Group, p plan, graphs []*graph.Graph) error {
+	k := p.drawn[p.at]
+	if len(p.lists[k]) == 1 {
+		return nil
+	}
+	return graphs[3+k].Replay()
+}
+
+// A plan is who replays what.
+type plan struct {
+	fate
+	ranks, queues int
+	victim, at    int     // who does something else, in place of which replay
+	lists         [][]int // sizes of the sums of three graphs, and of those with their first alone
+	drawn         []int   // which of the three are replayed
+}
+
+func draw(seed uint64, most int) plan {
+	r := rand.New(rand.NewPCG(seed, 14))
+	p := plan{fate: replayFates[r.IntN(len(replayFates))], ranks: 2 + r.IntN(most-1), queues: r.IntN(3), at: r.IntN(20)}
+	for allocations.RaceDetector && p.way == "copies" { // it sees that copies whose waits were ended come at the same time
+		p.fate = replayFates[r.IntN(len(replayFates))]
+	}
+	p.victim = r.IntN(p.ranks)
+	if p.way == "" {
+		p.way = []string{"copies", "copies", "engine"}[r.IntN(3)]
+	}
+	if allocations.RaceDetector {
+		p.way = "engine"
+	}
+	for k := range 3 {
+		list := []int{200 + 100*k}
+		for range r.IntN(4) {
+			list = append(list, 200+100*r.IntN(3))
+		}
+		p.lists = append(p.lists, list)
+	}
+	for k := range 3 {
+		p.lists = append(p.lists, p.lists[k][:1])
+	}
+	for range 20 {
+		p.drawn = append(p.drawn, r.IntN(3))
+	}
+	return p
+}
+
+// run is what a rank does.
+func (p plan) run(t *testing.T, g *dist.Group) error {
+	graphs, err := captureLists(g, p.lists)
+	if err != nil {
+		return err
+	}
+	for i, k := range p.drawn {
+		if p.do != nil && i == p.at && g.Rank() == p.victim {
+			err = p.do(g, p, graphs)
+			if errors.Is(p.want, dist.ErrClosed) {
+				return errors.Join(err, reset(graphs))
+			}
+			if errors.Is(p.want, dist.ErrTimeout) {
+				break
+			}
+		}
+		if err = errors.Join(err, graphs[k].Replay()); err != nil && g.Err() == nil {
+			break // another rank closed the group in the middle of the graph; a shorter one is no counterpart
+		}
+	}
+	if errors.Is(p.want, dist.ErrTimeout) && g.Rank() != p.victim {
+		dist.Elapse(g)
+		if g.Err() == nil {
+			err = errors.Join(err, errors.New("nobody misses a rank"))
+		}
+	}
+	if p.want != nil && err == nil && !patience.Until(t, func() bool { return g.Err() != nil }) {
+		err = errors.Join(err, errors.New("the group has no error"))
+	}
+	_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
+	return errors.Join(err, g.Err(), reset(graphs))
+}
+
 // TestReplaysAtRandom has ranks replay graphs as they like, and at some place one do something else than the
 // others, or nothing: all are told, and whatever they wait for ends.
 func TestReplaysAtRandom(t *testing.T) {
@@ -259,62 +394,19 @@ func TestReplaysAtRandom(t *testing.T) {
 		seeds = min(seeds, 12)
 	}
 	if *kindName == "cuda" {
-		seeds, most = min(seeds, 12), 2
-	}
-	why := errors.New("no more")
-	fates := []struct {
-		name string
-		do   func(g *dist.Group, other *graph.Graph) error // what the rank does instead
-		want error
-	}{
-		{"nothing else", nil, nil},
-		{"another graph", func(_ *dist.Group, other *graph.Graph) error { return other.Replay() }, dist.ErrMismatch},
-		{"a call before", func(g *dist.Group, _ *graph.Graph) error { g.Barrier(); return nil }, dist.ErrMismatch},
-		{"closes", func(g *dist.Group, _ *graph.Graph) error { return g.Close() }, dist.ErrClosed},
-		{"gives up", func(g *dist.Group, _ *graph.Graph) error { g.Abort(why); return nil }, why},
+		seeds, most = min(seeds, 20), 2
 	}
 	for seed := range seeds {
-		r := rand.New(rand.NewPCG(seed, 14))
-		fate, n, queues := fates[r.IntN(len(fates))], 2+r.IntN(most-1), r.IntN(3)
-		victim, at, way := r.IntN(n), r.IntN(20), []string{"copies", "copies", "engine"}[r.IntN(3)]
-		drawn := make([]int, 20)
-		for i := range drawn {
-			drawn[i] = r.IntN(3)
-		}
-		if fate.name == "a call before" {
-			way = "copies" // graphs that are not bound may be replayed beside it
-		}
-		if allocations.RaceDetector { // which sees that copies whose waits were ended come at the same time
-			way, fate = "engine", fates[[]int{0, 1, 3, 4}[r.IntN(4)]]
-		}
-		t.Run(fmt.Sprintf("seed %d, rank %d of %d, %s, %d queues, replay %d: %s", seed, victim, n, way, queues, at+1, fate.name), func(t *testing.T) {
+		p := draw(seed, most)
+		t.Run(fmt.Sprintf("seed %d, rank %d of %d, %s, %d queues, replay %d: %s", seed, p.victim, p.ranks, p.way, p.queues, p.at+1, p.name), func(t *testing.T) {
 			if *kindName != "cuda" {
-				simulating(t, sim.Config{Devices: n, Async: true, Run: optest.OnCPU, Queues: queues})
+				simulating(t, sim.Config{Devices: p.ranks, Async: true, Run: optest.OnCPU, Queues: p.queues})
 			}
-			errs := withOptions(t, accelerators(t, n), func(g *dist.Group) error {
-				graphs, err := captureSums(g, 200, 300, 400)
-				if err != nil {
-					return err
-				}
-				for i, k := range drawn {
-					if fate.do != nil && i == at && g.Rank() == victim {
-						err = fate.do(g, graphs[(k+1)%3])
-						if errors.Is(fate.want, dist.ErrClosed) {
-							return errors.Join(err, reset(graphs))
-						}
-					}
-					err = errors.Join(err, graphs[k].Replay())
-				}
-				_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
-				if fate.want != nil && err == nil && !patience.Until(t, func() bool { return g.Err() != nil }) {
-					err = errors.Join(err, errors.New("the group has no error"))
-				}
-				return errors.Join(err, g.Err(), reset(graphs))
-			}, ways[way]...)
-			for rank, err := range errs[:n] {
-				closes := errors.Is(fate.want, dist.ErrClosed) && rank == victim // it is told if others have come further already
-				if !errors.Is(err, fate.want) && !(closes && err == nil) {
-					t.Errorf("rank %d: %v; want %v", rank, err, fate.want)
+			errs := withOptions(t, accelerators(t, p.ranks), func(g *dist.Group) error { return p.run(t, g) }, ways[p.way]...)
+			for rank, err := range errs[:p.ranks] {
+				closes := errors.Is(p.want, dist.ErrClosed) && rank == p.victim // it is told if others have come further already
+				if !errors.Is(err, p.want) && !(closes && err == nil) {
+					t.Errorf("rank %d: %v; want %v", rank, err, p.want)
 				}
 			}
 		})
