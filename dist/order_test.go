@@ -57,11 +57,34 @@ func captureLists(g *dist.Group, lists [][]int) (graphs []*graph.Graph, err erro
 	return graphs, errors.Join(err, g.Barrier().Synchronize(context.Background()))
 }
 
+const barrier = -1 // in place of the number of a graph
+
+// replayOtherwise has a rank replay graphs in an order which is not that of the other one, and frees them.
+func replayOtherwise(t *testing.T, g *dist.Group, graphs []*graph.Graph, order []int) (err error) {
+	for _, k := range order {
+		if k == barrier {
+			g.Barrier()
+		} else {
+			_ = graphs[k].Replay() // the error is the group's
+		}
+	}
+	if !patience.Until(t, func() bool { return g.Err() != nil }) {
+		return errors.New("the group has no error")
+	}
+	_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
+	for _, k := range graphs {
+		if again := k.Replay(); !errors.Is(again, dist.ErrMismatch) {
+			t.Errorf("another replay of rank %d: %v", g.Rank(), again)
+		}
+		err = errors.Join(err, k.Reset())
+	}
+	return errors.Join(err, g.Err())
+}
+
 // TestReplayOrder has ranks replay graphs in other orders, or as often with other calls between: all are told
 // what differs, replays that wait end, and a group that is made again serves.
 func TestReplayOrder(t *testing.T) {
 	copying(t, 512)
-	const barrier = -1 // in place of the number of a graph
 	cases := []struct {
 		name  string
 		sizes []int
@@ -89,24 +112,7 @@ func TestReplayOrder(t *testing.T) {
 					if err != nil {
 						return err
 					}
-					for _, k := range c.order[g.Rank()] {
-						if k == barrier {
-							g.Barrier()
-						} else {
-							_ = graphs[k].Replay() // the error is the group's
-						}
-					}
-					if !patience.Until(t, func() bool { return g.Err() != nil }) {
-						return errors.New("the group has no error")
-					}
-					_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
-					for _, k := range graphs {
-						if again := k.Replay(); !errors.Is(again, dist.ErrMismatch) {
-							t.Errorf("another replay of rank %d: %v", g.Rank(), again)
-						}
-						err = errors.Join(err, k.Reset())
-					}
-					return errors.Join(err, g.Err())
+					return replayOtherwise(t, g, graphs, c.order[g.Rank()])
 				}, opts...)
 				wantErrors(t, errs[:2], dist.ErrMismatch, append(c.texts, "rank 0", "rank 1")...)
 				if *kindName == "cuda" && c.name != "others" { // a group takes a while
