@@ -441,6 +441,9 @@ func (r *replayed) Note() error {
 	}
 	if told, able := g.comm.(collective.Replayer); able {
 		told.Replayed(r.calls)
+		if err := g.usable(); err != nil { // what was told ended the group
+			return err
+		}
 	}
 	if g.order == nil {
 		return nil

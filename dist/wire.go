@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"sync"
 	"time"
 )
@@ -115,7 +116,7 @@ func (w *wire) write() {
 		for _, is := range sent {
 			close(is)
 		}
-		if len(list) > 0 && list[len(list)-1].Bye {
+		if slices.ContainsFunc(list, func(n note) bool { return n.Bye }) { // another goroutine may have put one behind it
 			return
 		}
 	}
