@@ -71,23 +71,27 @@ type winograd struct {
 func convolveWinograd(v *convolution, x ir.View, weight unsafe.Pointer, out unsafe.Pointer) {
 	w := winograd{v: v, level: simd.Active(), x: x, weight: weight, out: out, tall: (v.out[0] + 1) / 2, wide: (v.out[1] + 1) / 2}
 	key := winogradPacking{weight, v.outs, v.channels}
-	bytes := conv.WinogradPlanes * w.plane() * 4
-	prepare := func() any {
-		b := offheap.New(bytes)
-		w.prepare(b.Ptr())
-		return b
-	}
-	if kept, ok := v.keptOf(weight).Form(key, prepare).(*offheap.Block); ok {
-		w.kernels = kept.Ptr()
-		defer runtime.KeepAlive(kept)
-	} else {
-		block := scratch.Get(bytes)
-		defer block.Put()
-		w.kernels = block.Ptr()
-		w.prepare(w.kernels)
-	}
+	kernels, done := v.prepared(weight, key, conv.WinogradPlanes*w.plane()*4, w.prepare)
+	defer done()
+	w.kernels = kernels
 	w.cut()
 	pool.For(w.groups*w.blocks*w.down, 1, w.run)
+}
+
+// prepared returns what prepare makes of a weight, of so many bytes: what is kept beside the weight
+// under a key, where it is kept, else memory until done is called.
+func (v *convolution) prepared(weight unsafe.Pointer, key any, bytes int, prepare func(dst unsafe.Pointer)) (at unsafe.Pointer, done func()) {
+	kept, ok := v.keptOf(weight).Form(key, func() any {
+		b := offheap.New(bytes)
+		prepare(b.Ptr())
+		return b
+	}).(*offheap.Block)
+	if ok {
+		return kept.Ptr(), func() { runtime.KeepAlive(kept) }
+	}
+	block := scratch.Get(bytes)
+	prepare(block.Ptr())
+	return block.Ptr(), block.Put
 }
 
 // A winogradPacking says which weight was prepared.

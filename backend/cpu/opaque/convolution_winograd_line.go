@@ -2,7 +2,6 @@ package opaque
 
 import (
 	"math/bits"
-	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/conv"
@@ -11,7 +10,6 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/scratch"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
-	"github.com/sinter-go/sinter/runtime/offheap"
 )
 
 // A convolution along one axis over many channels is computed as Winograd's, two windows at a time.
@@ -69,20 +67,9 @@ func convolveWinogradLine(v *convolution, x ir.View, weight unsafe.Pointer, out 
 		}
 	}
 	key := winogradLinePacking{weight, v.outs, v.channels, v.kernel[0]}
-	prepare := func() any {
-		b := offheap.New(w.bytes())
-		w.prepare(b.Ptr())
-		return b
-	}
-	if kept, ok := v.keptOf(weight).Form(key, prepare).(*offheap.Block); ok {
-		w.kernels = kept.Ptr()
-		defer runtime.KeepAlive(kept)
-	} else {
-		block := scratch.Get(w.bytes())
-		defer block.Put()
-		w.kernels = block.Ptr()
-		w.prepare(w.kernels)
-	}
+	kernels, done := v.prepared(weight, key, w.bytes(), w.prepare)
+	defer done()
+	w.kernels = kernels
 	units := (w.tiles + lineUnit - 1) / lineUnit
 	most := max(leastColumns, winogradBytes/(w.first(linePlanes)*4)) / lineUnit
 	w.blocks, w.down = winogradCut(v.images, units, lineUnit, min(most, mostSpan), v.outs)

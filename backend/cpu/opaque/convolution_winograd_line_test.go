@@ -3,13 +3,10 @@ package opaque
 import (
 	"math"
 	"runtime"
-	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
-	"github.com/sinter-go/sinter/backend/cpu/tile"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -143,35 +140,6 @@ func TestWinogradLineProcessors(t *testing.T) {
 			continue
 		}
 		x, w := c.operands([]float64{math.Inf(1)})
-		run := func(x ir.View, kept *ir.Kept) []uint32 {
-			k := c.general()
-			shape := k.result()
-			shape[0] = x.Shape[0]
-			out := cputest.NewView(ir.Float32, "contiguous", shape...)
-			call := call(ir.Float32, k.attrs(), []ir.View{out}, x, w)
-			call.Kept = []*ir.Kept{nil, kept}
-			must(t, Convolution, call)
-			var bits []uint32
-			for _, v := range tile.Elements[float32](out) {
-				bits = append(bits, math.Float32bits(v))
-			}
-			return bits
-		}
-		want, kept := run(x, nil), &ir.Kept{}
-		for _, procs := range []int{1, 2, 5, 16} {
-			old := runtime.GOMAXPROCS(procs)
-			got := run(x, kept)
-			runtime.GOMAXPROCS(old)
-			if !slices.Equal(got, want) {
-				t.Errorf("%+v: the result differs with %d processors", c, procs)
-			}
-		}
-		last := x
-		last.Shape = slices.Clone(x.Shape)
-		last.Shape[0] = 1
-		last.Ptr = unsafe.Add(x.Ptr, (c.images-1)*x.Strides[0]*4)
-		if got := run(last, nil); !slices.Equal(got, want[(c.images-1)*len(got):]) {
-			t.Errorf("%+v: the last image differs without the others", c)
-		}
+		independent(t, c.general(), x, w)
 	}
 }
