@@ -15,7 +15,8 @@ import (
 
 // An order compares what the ranks of a group that one process has replay. A rank's place is how many calls it
 // has made that all ranks make, at once or by replays. Calls of replays that have one number are the same call,
-// whatever graphs they are of; a rank may make at once what others replay. Where the devices themselves wait for
+// whatever graphs they are of; to the order it is all the same whether a rank makes them at once or replays
+// them, which an engine that counts the calls made at once may not take. Where the devices themselves wait for
 // the others' replays, graphs are bound: all ranks replay the one of the same number at the same place. A rank
 // that closes the group comes to no later place, and within the timeout ranks come to the end of what another
 // one replays.

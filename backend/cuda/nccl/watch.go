@@ -33,7 +33,8 @@ func (c *Communicator) leave() error {
 }
 
 // A Monitor knows what the processes of a group do, beside the library, which compares no
-// calls and does not see that a process is gone. Its calls do not wait for other processes.
+// calls and does not see that a process is gone. Its calls wait for no other process, but where they tell
+// that a group is of no more use: until that is on its way, for some seconds at most.
 type Monitor interface {
 	// Joined notes an end of a group, whose Fail ends it.
 	Joined(group string, end *Communicator)
