@@ -2,6 +2,7 @@ package dist
 
 import (
 	"context"
+	"sync"
 
 	"github.com/sinter-go/sinter/runtime/graph"
 )
@@ -82,8 +83,12 @@ func Remembered(g *Group) int {
 	return len(g.order.replays)
 }
 
+var elapsing sync.Mutex // so that the group has failed for who comes second
+
 // Elapse has the timeout of a replay that other ranks of the process do not come to be over.
 func Elapse(g *Group) {
+	elapsing.Lock()
+	defer elapsing.Unlock()
 	for range looksPerTimeout + 2 {
 		g.order.late()
 	}

@@ -284,7 +284,7 @@ func (o *order) late() {
 	}
 	at := o.place(last)
 	s := o.waits(at)
-	if s == nil || failed || o.over() {
+	if s == nil || failed || o.over() || o.look == nil { // the last where it has failed the group before
 		o.look = nil
 		o.mu.Unlock()
 		return
