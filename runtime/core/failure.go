@@ -58,8 +58,8 @@ func (f *failure) watch() {
 		seen *atomic.Bool
 	}
 	goruntime.AddCleanup(f, func(u unseen) {
-		if !u.seen.Load() {
-			slog.Error("sinter: a tensor's error was never looked at", "error", u.text)
+		if !u.seen.Load() { // by a goroutine: the program's handler may take its time, or call us
+			go slog.Error("sinter: a tensor's error was never looked at", "error", u.text)
 		}
 	}, unseen{f.err.Error(), f.seen})
 }

@@ -5,6 +5,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/sinter-go/sinter/tests/lost"
 )
 
 // A held is garbage of its own: too large for an allocation that others share.
@@ -53,6 +55,67 @@ func TestCollectInFinalizer(t *testing.T) {
 		case <-done:
 			return
 		case <-time.After(time.Millisecond):
+		}
+	}
+}
+
+// TestCollectLost: what Go lost is waited for once, and what comes after it each time.
+func TestCollectLost(t *testing.T) {
+	count, restore, found := lost.Cleanups()
+	defer restore()
+	if !found {
+		t.Skip("Go loses no cleanups here")
+	}
+	for pending()[1] > uint64(count()) {
+		time.Sleep(time.Millisecond) // until all have run that will
+	}
+	within(20 * time.Millisecond) // gives them up
+	within(time.Hour)
+	var ran atomic.Int64
+	func() {
+		runtime.AddCleanup(new(held), func(*atomic.Int64) {
+			time.Sleep(20 * time.Millisecond)
+			ran.Add(1)
+		}, &ran)
+	}()
+	within(time.Hour)
+	if ran.Load() != 1 {
+		t.Error("a cleanup was not waited for after one was lost")
+	}
+	restore()
+	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // which restore puts back
+	for count() > 0 {
+		within(time.Hour)
+	}
+	if within(time.Hour); waited.given[1] != 0 {
+		t.Errorf("%d cleanups are given up that have run", waited.given[1])
+	}
+}
+
+func TestPatience(t *testing.T) {
+	var p patience
+	for i, look := range []struct {
+		left   [2]uint64
+		giveUp bool
+		want   bool
+	}{
+		{left: [2]uint64{0, 0}, want: true},
+		{left: [2]uint64{3, 0}},
+		{left: [2]uint64{0, 3}},
+		{left: [2]uint64{2, 3}, giveUp: true},
+		{left: [2]uint64{2, 3}, want: true},
+		{left: [2]uint64{3, 3}}, // one came
+		{left: [2]uint64{2, 4}},
+		{left: [2]uint64{2, 1}, want: true}, // two have run after all
+		{left: [2]uint64{2, 3}},             // so these are others
+		{left: [2]uint64{0, 0}, want: true},
+		{left: [2]uint64{1, 0}},
+	} {
+		if got := p.over(look.left); got != look.want {
+			t.Errorf("look %d, %d are left: over %t, want %t", i, look.left, got, look.want)
+		}
+		if look.giveUp {
+			p.giveUp(look.left)
 		}
 	}
 }

@@ -56,7 +56,7 @@ func TestAllocatorModel(t *testing.T) {
 	}
 	for i, v := range modelVariants {
 		t.Run(v.name, func(t *testing.T) {
-			r := newModelRun(t, v, uint64(i))
+			r := newModelRun(t, v, *seed+uint64(i))
 			for range steps * v.part / 20 {
 				r.step()
 			}

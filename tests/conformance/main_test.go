@@ -30,6 +30,7 @@ type T = tensor.Tensor
 
 var (
 	kindName = flag.String("kind", "sim", "the devices under test: sim or cuda")
+	seed     = flag.Uint64("seed", 1, "of the allocator's random steps")
 	standIn  = flag.Bool("stand-in", false, "with -kind cuda: simulated accelerators stand for the GPUs, for work on the tests; it shows nothing of a GPU")
 )
 

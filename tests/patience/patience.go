@@ -47,7 +47,14 @@ func Collect(t testing.TB) {
 	for range collections {
 		before := garbage.Queued()
 		runtime.GC()
-		if !Until(t, garbage.Told) {
+		again := time.Now().Add(lull)
+		if !Until(t, func() bool {
+			if time.Now().After(again) {
+				find()
+				again = time.Now().Add(lull)
+			}
+			return garbage.Told()
+		}) {
 			t.Error("finalizers or cleanups do not end")
 			return
 		}
@@ -61,12 +68,30 @@ func Collect(t testing.TB) {
 // then. What programs drop goes back this way: behind the collector, by goroutines.
 func Settle(t testing.TB, held func() int64, want int64) int64 {
 	t.Helper()
+	again := time.Now().Add(lull)
 	Until(t, func() bool {
 		if held() <= want {
 			return true
+		}
+		if time.Now().After(again) {
+			find()
+			again = time.Now().Add(lull)
 		}
 		runtime.GC()
 		return false
 	})
 	return held()
+}
+
+// lull is after how long cleanups may be lost: Go does not run those that wait for a processor
+// that GOMAXPROCS took away.
+const lull = time.Second
+
+// most is more processors than any test asks for.
+const most = 16
+
+// find has Go find lost cleanups: all processors are back for one collection.
+func find() {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(most, runtime.NumCPU(), runtime.GOMAXPROCS(0))))
+	runtime.GC()
 }

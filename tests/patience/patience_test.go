@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/sinter-go/sinter/tests/lost"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -55,5 +56,28 @@ func TestCollect(t *testing.T) {
 	patience.Collect(t)
 	if got := gone.Load(); got != n {
 		t.Errorf("%d of %d are gone", got, n)
+	}
+}
+
+// TestLost: cleanups run that Go lost when it had more processors.
+func TestLost(t *testing.T) {
+	for name, wait := range map[string]func(count func() int64){
+		"Collect": func(func() int64) { patience.Collect(t) },
+		"Settle":  func(count func() int64) { patience.Settle(t, count, 0) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			count, restore, lost := lost.Cleanups()
+			defer restore()
+			if !lost {
+				t.Skip("Go loses no cleanups here")
+			}
+			wait(count)
+			if n := count(); n != 0 {
+				t.Errorf("%d cleanups have not run", n)
+			}
+			if got := runtime.GOMAXPROCS(0); got != 1 {
+				t.Errorf("%d processors, there was one before", got)
+			}
+		})
 	}
 }

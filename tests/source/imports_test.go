@@ -99,6 +99,7 @@ var arrows = []struct {
 	{"tests/conformance/model", nil},
 	{"tests/conformance/report", nil},
 	{"tests/brief", nil},
+	{"tests/lost", nil},
 	{"tests/patience", []string{"runtime/garbage"}},
 	{"tests/self", []string{"tests/patience"}},
 	{"tests/public", nil},
