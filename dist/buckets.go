@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
@@ -35,6 +36,17 @@ type bucket struct {
 type part struct {
 	whole, packed tensor.Tensor
 	left          bool
+	// Of two ranks: what both pack, one after the other. Their mean is computed by who reads it.
+	both tensor.Tensor
+}
+
+// of returns what rank 0 or 1 packed of both, in the shape of the whole.
+func (p part) of(rank int) tensor.Tensor { return p.both.Select(0, rank) }
+
+// meanOfTwo writes the mean of what two ranks packed.
+func meanOfTwo(into, from, other *core.Tensor) error {
+	list := func(t *core.Tensor) []*core.Tensor { return []*core.Tensor{t} }
+	return ops.MeanOfTwo(list(into), list(from), list(other), false)
 }
 
 // A spot is where a parameter's gradient is.
@@ -207,13 +219,23 @@ func (r *reducer) reduce(b *bucket) error {
 	if r.leaves(dt) {
 		r.shrink(b)
 	}
-	if r.d.group.Device().Accelerator() && !core.Recording() {
+	if r.packsAside(dt) {
 		return r.aside.reduce(r, b)
 	}
 	if err := r.pack(b); err != nil {
 		return err
 	}
 	return r.average(b)
+}
+
+// packsAside reports whether gradients of dt are converted on streams of their own. Where nothing is
+// converted back, and no capture has streams cost the host nothing, the pass's own is quicker.
+func (r *reducer) packsAside(dt ir.DType) bool {
+	d := r.d.group.Device()
+	if !d.Accelerator() || core.Recording() {
+		return false
+	}
+	return graph.Current(d) != nil || !r.exchanges(dt) || !r.leaves(dt)
 }
 
 // divide finds the parts of a bucket, and of each of its gradients which one it is in.
@@ -251,15 +273,41 @@ func (r *reducer) leaves(dt ir.DType) bool {
 func (r *reducer) shrink(b *bucket) {
 	for k := range b.parts {
 		p := &b.parts[k]
-		p.packed, p.left = tensor.Empty(p.whole.Shape(), tensor.On(r.d.group.Device()), tensor.OfType(r.d.compress)), true
+		p.left = true
+		if r.exchanges(p.whole.DType()) {
+			r.shrinkTwo(p)
+		} else {
+			p.packed = r.narrow(p.whole.Shape())
+		}
 	}
+}
+
+// exchanges reports whether two ranks give each other all that they pack of gradients of dt, and
+// compute the mean as they read it. As many bytes travel as where each adds up a half, and nothing is
+// written to be read again.
+func (r *reducer) exchanges(dt ir.DType) bool {
+	return r.d.group.Size() == 2 && dt == ir.Float32
+}
+
+// shrinkTwo makes memory for what both ranks pack of a part.
+func (r *reducer) shrinkTwo(p *part) {
+	p.both = r.narrow(append([]int{2}, p.whole.Shape()...))
+	p.packed = p.of(r.d.group.Rank())
+}
+
+// narrow is memory of the dtype that gradients travel in.
+func (r *reducer) narrow(shape []int) tensor.Tensor {
+	return tensor.Empty(shape, tensor.On(r.d.group.Device()), tensor.OfType(r.d.compress))
 }
 
 // pack converts what is reduced to the dtype that it travels in.
 func (r *reducer) pack(b *bucket) error {
 	for k := range b.parts {
 		p := &b.parts[k]
-		if !p.left {
+		if !p.left && r.exchanges(p.whole.DType()) {
+			r.shrinkTwo(p)
+		}
+		if p.packed == (tensor.Tensor{}) {
 			p.packed = p.whole.ToType(r.d.compress)
 		} else if err := p.packed.CopyFrom(p.whole); err != nil {
 			return err
@@ -272,7 +320,11 @@ func (r *reducer) pack(b *bucket) error {
 func (r *reducer) average(b *bucket) error {
 	b.work = r.d.group.Batch(func(batch *Batch) {
 		for _, p := range b.parts {
-			batch.AllReduce(p.travels(), Average)
+			if p.both != (tensor.Tensor{}) {
+				batch.AllGather(p.both, p.packed)
+			} else {
+				batch.AllReduce(p.travels(), Average)
+			}
 		}
 	})
 	for _, p := range b.parts {
@@ -291,34 +343,56 @@ func (p part) travels() tensor.Tensor {
 	return p.whole
 }
 
+// memory is what travels and comes.
+func (p part) memory() tensor.Tensor {
+	if p.both != (tensor.Tensor{}) {
+		return p.both
+	}
+	return p.packed
+}
+
 // unpack waits for a bucket, and converts it back, but for what is left.
 func (b *bucket) unpack() error {
 	if err := b.work.Wait(context.Background()); err != nil {
 		return err
 	}
 	for _, p := range b.parts {
-		if p.packed != (tensor.Tensor{}) && !p.left {
-			if err := p.whole.CopyFrom(p.packed); err != nil {
-				return err
-			}
+		err := error(nil)
+		switch {
+		case p.left || p.packed == (tensor.Tensor{}):
+		case p.both != (tensor.Tensor{}):
+			err = tensor.Scope(func() error { return meanOfTwo(p.whole.Handle(), p.of(0).Handle(), p.of(1).Handle()) })
+		default:
+			err = p.whole.CopyFrom(p.packed)
+		}
+		if err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// await has the current stream wait for all buckets, and unpacks them. Their memory is then
+// left reports whether averages stay as they travelled, of all parts or of none.
+func (b *bucket) left() bool { return len(b.parts) > 0 && b.parts[0].left }
+
+// await has the current stream wait for all buckets, and unpacks them. Where averages stay as they travelled,
+// parameters change in few kernels, elsewhere those of each bucket as it arrives: first
+// those of half of the buckets, then of half of the others, and so on, so that what changes together is behind
+// no more than what is still to come. The buckets' memory is then
 // its alone again: released, it serves what comes next, and not what comes once the host
 // finds that the other streams are done.
 func (r *reducer) await() error {
-	for _, b := range r.buckets {
+	var arrived []*bucket // whose parameters are to change
+	for i, b := range r.buckets {
 		err := error(nil)
 		if b.done != nil {
 			err = stream.Current(r.d.group.Device()).WaitEvent(b.done)
 		} else {
 			err = b.unpack()
 		}
-		if err == nil && r.change != nil {
-			err = r.step(b)
+		if arrived = append(arrived, b); err == nil && r.change != nil && (!b.left() || len(arrived) >= len(r.buckets)-1-i) {
+			err = r.step(arrived)
+			arrived = nil
 		}
 		if err != nil {
 			return err
@@ -331,14 +405,16 @@ func (r *reducer) await() error {
 	return nil
 }
 
-// step changes a bucket's parameters by their gradients, which have arrived.
-func (r *reducer) step(b *bucket) error {
+// step changes the parameters of buckets by their gradients, which have arrived.
+func (r *reducer) step(list []*bucket) error {
 	var some []*nn.Parameter
-	for _, i := range b.params {
-		if err := r.give(i); err != nil {
-			return err
+	for _, b := range list {
+		for _, i := range b.params {
+			if err := r.give(i); err != nil {
+				return err
+			}
+			some = append(some, r.d.params[i])
 		}
-		some = append(some, r.d.params[i])
 	}
 	err := r.change(some)
 	if err != nil || graph.Current(r.d.group.Device()) == nil {
@@ -365,21 +441,30 @@ func (r *reducer) give(i int) (err error) {
 	switch {
 	case !from.left:
 		err = p.SetGrad(s.view)
-	case s.at < 0:
-		err = p.Handle().SetNarrowGrad(from.packed.Handle(), r.kept(i))
 	default:
-		core.OutsideScope(func() {
-			own := from.packed.Narrow(0, s.at, p.NumElements())
-			shaped := own.View(p.Shape()...)
-			err = p.Handle().SetNarrowGrad(shaped.Handle(), r.kept(i))
-			own.Release()
-			shaped.Release()
-		})
+		err = r.giveNarrow(i, from)
 	}
 	if err != nil {
 		return fmt.Errorf("%s: %w", r.d.names[i], err)
 	}
 	return nil
+}
+
+// giveNarrow makes what travelled of a part, or the parameter's place in it, its gradient.
+func (r *reducer) giveNarrow(i int, from part) error {
+	s, p := &r.places[i], r.d.params[i]
+	return tensor.Scope(func() error {
+		own := func(t tensor.Tensor) *core.Tensor {
+			if s.at >= 0 {
+				t = t.Narrow(0, s.at, p.NumElements()).View(p.Shape()...)
+			}
+			return t.Handle()
+		}
+		if from.both == (tensor.Tensor{}) {
+			return p.Handle().SetNarrowGrad(own(from.packed), r.kept(i))
+		}
+		return p.Handle().SetMeanGrad(own(from.of(0)), own(from.of(1)), r.kept(i), meanOfTwo)
+	})
 }
 
 // kept returns the memory that a parameter's gradient has in every pass; nil where it has none.
@@ -396,13 +481,13 @@ func (r *reducer) waited() {
 		for _, p := range b.parts {
 			r.d.group.waited(p.whole)
 			if p.left {
-				r.d.group.waited(p.packed)
+				r.d.group.waited(p.memory())
 			}
 			if r.aside.made {
 				p.whole.Handle().Waited(r.aside.to)
 				p.whole.Handle().Waited(r.aside.from)
 				if p.left {
-					p.packed.Handle().Waited(r.aside.to)
+					p.memory().Handle().Waited(r.aside.to)
 				}
 			}
 		}
@@ -414,6 +499,7 @@ func (r *reducer) letGo() {
 	for _, b := range r.buckets {
 		for _, p := range b.parts {
 			p.packed.Release()
+			p.both.Release()
 		}
 		b.parts = nil
 	}
@@ -460,7 +546,7 @@ func (a *aside) reduce(r *reducer, b *bucket) error {
 	for _, p := range b.parts {
 		uses := []tensor.Tensor{p.whole}
 		if left {
-			uses = append(uses, p.packed)
+			uses = append(uses, p.memory())
 		}
 		for _, t := range uses {
 			err = errors.Join(err, t.RecordStream(a.to))
@@ -468,7 +554,7 @@ func (a *aside) reduce(r *reducer, b *bucket) error {
 		if left {
 			continue
 		}
-		for _, t := range []tensor.Tensor{p.whole, p.packed} {
+		for _, t := range []tensor.Tensor{p.whole, p.memory()} {
 			err = errors.Join(err, t.RecordStream(a.from))
 		}
 	}

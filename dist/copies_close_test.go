@@ -180,7 +180,7 @@ func TestCopiesOfGoneRank(t *testing.T) {
 			return sums(g, calls)
 		})
 		wantErrors(t, errs[:2], dist.ErrTimeout, "all-reduce(average) of float32 [3000]", fmt.Sprintf("waited %v for ", timeout))
-		told = strings.Contains(errs[0].Error(), fmt.Sprintf(", batch %d of the group", calls/2+1)) && strings.Contains(errs[0].Error(), " 2: timeout")
+		told = strings.Contains(errs[0].Error(), fmt.Sprintf(", batch %d by copies", calls/2+1)) && strings.Contains(errs[0].Error(), " 2: timeout")
 	}
 	if !told {
 		t.Error("rank 2 is not named")

@@ -47,35 +47,54 @@ func inAnyOrders(t *testing.T) {
 	}
 	for _, n := range []int{2, 3} {
 		for _, apart := range []int{1, 2, 3, 7} { // batches that are under way at once
-			t.Run(fmt.Sprintf("%d ranks, %d batches at once", n, apart), func(t *testing.T) {
-				must(t, errors.Join(withOptions(t, accelerators(t, n), func(g *dist.Group) error {
-					return inAnyOrder(t, g, apart, replays)
-				}, dist.CapturedCopies())...))
-			})
+			for name, gathers := range mixtures {
+				t.Run(fmt.Sprintf("%d ranks, %d batches at once, %s", n, apart, name), func(t *testing.T) {
+					must(t, errors.Join(withOptions(t, accelerators(t, n), func(g *dist.Group) error {
+						return inAnyOrder(t, g, apart, replays, gathers)
+					}, dist.CapturedCopies())...))
+				})
+			}
 		}
 	}
 }
 
-// inAnyOrder replays seven batches of sums, of one piece up to six. An element is the sum over ranks
-// of what it was, less what makes that the same again.
-func inAnyOrder(t testing.TB, g *dist.Group, apart, replays int) error {
+// mixtures are which of the batches are all-gathers; the others are sums.
+var mixtures = map[string]func(k int) bool{
+	"sums":            func(int) bool { return false },
+	"gathers":         func(int) bool { return true },
+	"each in turn":    func(k int) bool { return k%2 == 1 },
+	"gathers by twos": func(k int) bool { return k%4 < 2 },
+}
+
+// inAnyOrder replays seven batches of sums, of one piece up to six, or of all-gathers. An element is
+// the sum over ranks of what it was, less what makes that the same again.
+func inAnyOrder(t testing.TB, g *dist.Group, apart, replays int, gathers func(k int) bool) error {
 	on := []tensor.Option{tensor.On(g.Device()), tensor.OfType(tensor.Float32)}
-	var list []T
+	var list, all []T
 	for _, size := range []int{128, 16, 300, 700, 1, 128, 257} {
-		list = append(list, tensor.Full([]int{size}, g.Rank(), on...))
+		x := tensor.Full([]int{size}, g.Rank(), on...)
+		list, all = append(list, x), append(all, tensor.Zeros([]int{g.Size(), size}, on...))
 	}
 	recorded := graph.New(g.Device())
 	defer recorded.Reset()
 	err := recorded.Capture(func() error {
 		var works []*dist.Work
 		for k, x := range list {
-			works = append(works, g.AllReduce(x, dist.Sum))
+			if gathers(k) {
+				works = append(works, g.AllGather(all[k], x))
+			} else {
+				works = append(works, g.AllReduce(x, dist.Sum))
+			}
 			if len(works) < apart && k < len(list)-1 {
 				continue
 			}
 			for i, w := range works {
-				y := list[k+1-len(works)+i]
-				if err := errors.Join(w.Wait(context.Background()), y.DivScalarInPlace(float64(g.Size())), y.AddScalarInPlace(1)); err != nil {
+				k := k + 1 - len(works) + i
+				y, err := list[k], w.Wait(context.Background())
+				if gathers(k) {
+					err = errors.Join(err, y.CopyFrom(all[k].Sum(tensor.Dim(0))))
+				}
+				if err := errors.Join(err, y.DivScalarInPlace(float64(g.Size())), y.AddScalarInPlace(1)); err != nil {
 					return err
 				}
 			}

@@ -27,7 +27,8 @@ func BucketBytes(n int) Option { return option.Int("BucketBytes", n) }
 
 // Compress has gradients travel in a smaller dtype, tensor.Float16 or tensor.BFloat16, for
 // ranks with a slow way between them: rounding takes time of the device's. Averages of float32
-// stay as they travelled, and optimizers of package optim read them so; who asks for a gradient
+// stay as they travelled, and optimizers of package optim read them so: two ranks exchange what they
+// rounded, whose mean in float32 is the average, and more ranks have averages in the smaller dtype. Who asks for a gradient
 // (Grad, clipping) has it converted to float32 then. After replays of a captured Minimize ask for
 // it again; where another pass was captured or run since, there is an error instead. What a capture
 // reads of a pass before it must have been asked for before. It is an option of
@@ -242,8 +243,8 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 }
 
 // Minimize is optim.Minimize of a loss that is computed with the model, of whose parts of a
-// batch each is equally large. The parameters of a bucket change as soon as the average of their
-// gradients is there, while other buckets still travel, where the optimizer is an optim.Partial
+// batch each is equally large. Parameters change as the averages of their gradients arrive, with Compress those of
+// half of the buckets first, then of half of the others, while these still travel, where the optimizer is an optim.Partial
 // and every pass reaches every parameter; else all change in the end. The parameters are the same
 // either way. Where a pass fails, some parameters may have changed. What loss made may be released
 // when it returns, so that Backward frees it as it goes: what loss wants to keep beyond its call,

@@ -60,7 +60,7 @@ func HasLeft(g *Group) bool {
 // Replays returns what replays of a graph with one call ask, by rank.
 func Replays(groups []*Group) (list []graph.Checker) {
 	for _, g := range groups {
-		list = append(list, &replayed{group: g, number: 1, calls: []string{"all-reduce"}})
+		list = append(list, &replayed{group: g, number: 1, calls: []string{"all-reduce"}, sizes: []int{1}})
 	}
 	return list
 }
@@ -76,11 +76,11 @@ func noteReplay(c graph.Checker) error {
 // NoteReplay is noteReplay for other packages.
 var NoteReplay = noteReplay
 
-// Remembered returns how many replays of a group of one process are remembered.
+// Remembered returns how many replays and calls of a group of one process are remembered.
 func Remembered(g *Group) int {
 	g.order.mu.Lock()
 	defer g.order.mu.Unlock()
-	return len(g.order.replays)
+	return len(g.order.replays) + len(g.order.made)
 }
 
 var elapsing sync.Mutex // so that the group has failed for who comes second

@@ -63,8 +63,9 @@ type Group struct {
 	give    func()        // gives the stream back
 	turns   turns         // beside it
 	queue   queue         // the host's calls
-	order   *order        // of replays; nil where one process does not have all ranks, or there is one alone
-	graphs  uint64        // that were captured of this rank; mu guards it
+	order   *order        // of calls and replays; nil where one process does not have all ranks, or there is one alone
+	bound   count         // of its graphs those for which devices wait for one another; mu guards it
+	free    count         // of the others
 	place   atomic.Uint64 // how many calls were made that all ranks make, on an accelerator, by replays, too
 
 	dividing *unit // whose gradients are being averaged and divided
@@ -144,7 +145,7 @@ func (g *Group) Abort(reason error) {
 
 // Close waits for the calls that are under way and gives up what the rank holds of the
 // group. Calls of other ranks that need this one fail, and so do their replays with calls that this rank
-// has not made, with an error here, too, if they are under way. Closing again gives up what an error said
+// has not made, on accelerators with an error here, too, if they are under way. Closing again gives up what an error said
 // could not be.
 func (g *Group) Close() error {
 	if !g.made() {
@@ -280,10 +281,10 @@ func (g *Group) enqueue(b *Batch) *Work {
 	if err == nil {
 		err = on.WaitStream(stream.Current(g.Device()))
 	}
+	if err == nil && graph.Current(g.Device()) == nil {
+		err = g.count(b.calls)
+	}
 	if err == nil {
-		if graph.Current(g.Device()) == nil {
-			g.count(b.calls)
-		}
 		err = g.comm.Do(on.ID(), b.calls...)
 	}
 	if err == nil {
@@ -293,15 +294,6 @@ func (g *Group) enqueue(b *Batch) *Work {
 		w.err = g.named(err)
 	}
 	return w
-}
-
-// count notes calls that are made at once.
-func (g *Group) count(calls []*collective.Call) {
-	for _, call := range calls {
-		if compared(call) {
-			g.place.Add(1)
-		}
-	}
 }
 
 // add checks a call and adds it to the batch. in and out are the tensors of its views, the

@@ -20,10 +20,10 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// TestKills is made longer and other by flags: go test ./dist -run TestKills -kills 200 -killseed 7
+// TestKills is made longer and other by flags: go test ./dist -run TestKills -kills 200 -seed 7
 var (
-	kills    = flag.Int("kills", 3, "runs of which a rank is killed at a random moment")
-	killSeed = flag.Uint64("killseed", 1, "the seed of the first run; the others follow")
+	kills     = flag.Int("kills", 3, "runs of which a rank is killed at a random moment")
+	firstSeed = flag.Uint64("seed", 1, "the seed of the first of what is drawn at random; the others follow")
 )
 
 // fates are what happens in a run, by its seed, as its ranks and the test know it.
@@ -146,7 +146,7 @@ func settled() error {
 func TestKills(t *testing.T) {
 	needMPI(t)
 	for i := range *kills {
-		seed := *killSeed + uint64(i)
+		seed := *firstSeed + uint64(i)
 		f := fatesOf(seed)
 		t.Run(fmt.Sprintf("seed %d, rank %d of %d after %v", seed, f.victim, f.ranks, f.after), func(t *testing.T) {
 			notes := noted(t, "")
@@ -175,7 +175,7 @@ func TestKills(t *testing.T) {
 func TestKillsGPUs(t *testing.T) {
 	onGPUs(t, 2)
 	for i := range *kills {
-		seed := *killSeed + uint64(i)
+		seed := *firstSeed + uint64(i)
 		victim := fatesOf(seed).victim % 2
 		t.Run(fmt.Sprintf("seed %d, rank %d", seed, victim), func(t *testing.T) {
 			notes := noted(t, "")

@@ -55,15 +55,15 @@ func Local(devices []device.Device, opts ...Option) ([]*Group, error) {
 }
 
 // CopyEngines has sums and averages of 32 MiB of floats and more, of batches of all-reduces between
-// accelerators of one process, travel by copies from memory to memory, which take no multiprocessors
-// from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
+// accelerators of one process, and all-gathers of as much of each rank, travel by copies from memory to
+// memory, which take no multiprocessors from what is computed meanwhile. That is so unless it is given as false. Calls that are captured in
 // a graph without CapturedCopies, groups that are split off, and devices that do not reach one
-// another's memory have none. All ranks capture a call or none does: a rank that makes it at once and
-// one that captures it wait for each other until the timeout. It is an option of Local and Run.
+// another's memory have none. All ranks make such a call at once or all replay it: else all get an error that
+// wraps ErrMismatch. It is an option of Local and Run.
 func CopyEngines(on ...bool) Option { return option.Flag("CopyEngines", on) }
 
 // CapturedCopies has calls that are captured in a graph travel by copies, too, as CopyEngines has the
-// others. All ranks then capture the same calls with such sums in the same order, and replay them as
+// others. All ranks then capture the same such calls in the same order, and replay them as
 // often: a rank's replay waits for those of the others. The graphs of a group share what they wait by:
 // all ranks replay the same ones in the same order, one after another; two at once, on two streams,
 // give wrong values, and another order on another rank is an error that wraps ErrMismatch. With other
@@ -82,7 +82,7 @@ func CapturedCopies(on ...bool) Option { return option.Flag("CapturedCopies", on
 var copiedBytes, pieceBytes = int64(peer.DefaultLeast), peer.DefaultPiece // tests set them
 
 // communicators returns the ends of a group within the process by the engine of the
-// devices' kind.
+// devices' kind. The groups' order compares their calls.
 func communicators(devices []device.Device, timeout time.Duration) ([]collective.Communicator, error) {
 	for _, d := range devices {
 		if d.Kind != devices[0].Kind {

@@ -13,13 +13,12 @@ import (
 	"github.com/sinter-go/sinter/runtime/graph"
 )
 
-// An order compares what the ranks of a group that one process has replay. A rank's place is how many calls it
-// has made that all ranks make, at once or by replays. Calls of replays that have one number are the same call,
-// whatever graphs they are of; to the order it is all the same whether a rank makes them at once or replays
-// them, which an engine that counts the calls made at once may not take. Where the devices themselves wait for
-// the others' replays, graphs are bound: all ranks replay the one of the same number at the same place. A rank
-// that closes the group comes to no later place, and within the timeout ranks come to the end of what another
-// one replays.
+// An order compares what the ranks of a group on accelerators do that one process has. A rank's place is how many
+// calls it has made that all ranks make, at once or by replays. Calls of one number are the same call, whichever
+// way a rank makes it, and in batches that are alike. Where ranks wait for one another in a batch itself, graphs
+// with it are bound: all ranks replay the one of the same number at the same place, and none makes its calls at
+// once. A rank that closes the group comes to no later place, and within the timeout ranks come to the end of
+// what another one replays; engines see that they come to calls that are made at once.
 type order struct {
 	size    int
 	timeout time.Duration
@@ -29,6 +28,7 @@ type order struct {
 	left    []bool               // by rank: closed the group
 	most    atomic.Uint64        // the place that a rank may come to: that of a rank that left; mu guards writes
 	replays []segment            // by where they begin, of each place one: what not all ranks have passed
+	made    map[uint64]*made     // by the place before: calls made at once that not all ranks have made or replayed
 	next    []int                // by rank: it had passed those of replays before this one
 	look    *time.Timer          // looks whether ranks come; nil while replays has nothing that a rank has not passed
 	seen    uint64               // the last rank's place, when it looked last
@@ -49,14 +49,14 @@ func (s *segment) end() uint64 { return s.start + uint64(len(s.graph.calls)) }
 func (s *segment) agrees(other *segment) bool {
 	from, to := max(s.start, other.start), min(s.end(), other.end())
 	switch {
-	case s.start == other.start:
-		return s.graph.alike(other.graph)
-	case from >= to:
+	case s.start == other.start && s.graph.same(other.graph) || from >= to:
 		return true
 	case s.graph.bound || other.graph.bound:
 		return false
 	}
-	return slices.Equal(s.graph.calls[from-s.start:to-s.start], other.graph.calls[from-other.start:to-other.start])
+	a, b := from-s.start, from-other.start
+	n := to - from
+	return slices.Equal(s.graph.calls[a:a+n], other.graph.calls[b:b+n]) && slices.Equal(s.graph.sizes[a:a+n], other.graph.sizes[b:b+n])
 }
 
 // A founding is the order of a group that is split off.
@@ -67,7 +67,7 @@ type founding struct {
 
 func newOrder(size int, timeout time.Duration) *order {
 	o := &order{size: size, timeout: timeout, ends: make([]*Group, size), next: make([]int, size), left: make([]bool, size),
-		subs: map[string]*founding{}}
+		made: map[uint64]*made{}, subs: map[string]*founding{}}
 	o.most.Store(^uint64(0))
 	return o
 }
@@ -134,6 +134,9 @@ func (o *order) replay(r *replayed) error {
 	if err := o.beyond(&mine); err != nil {
 		return err
 	}
+	if err := o.meet(&mine); err != nil {
+		return err
+	}
 	r.group.place.Add(uint64(len(r.calls)))
 	i, covered := o.next[rank], false // i is to be the first that does not begin before mine
 	// What another rank came with was compared with all that it overlaps.
@@ -147,25 +150,16 @@ func (o *order) replay(r *replayed) error {
 		if !s.agrees(&mine) {
 			return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d %s", max(s.start, mine.start)+1, collective.ErrMismatch, s.graph.rank(), s.graph, rank, r)
 		}
-		if s.graph.bound && s.start < mine.start {
-			return s.missed(rank)
-		}
 		covered = covered || s.start <= mine.start && s.end() >= mine.end()
 		if s.start < mine.start {
 			i++
 		}
 	}
 	if !covered {
-		return o.add(i, mine)
+		o.add(i, mine)
 	}
-	o.pass(rank, true)
-	o.forget()
+	o.pass(rank)
 	return nil
-}
-
-// missed is the error where a rank has made other calls in place of a replay.
-func (s *segment) missed(rank int) error {
-	return fmt.Errorf("call %d of the group: %w: rank %d replays %s, rank %d makes another call", s.start+1, collective.ErrMismatch, s.graph.rank(), s.graph, rank)
 }
 
 // beyond returns an error of a replay that would go beyond the place of a rank that left. The caller holds mu.
@@ -179,53 +173,37 @@ func (o *order) beyond(s *segment) error {
 
 // add adds a replay with calls that none of replays has, which i is the place of, or in place of a shorter one
 // that begins where it does. The caller holds mu.
-func (o *order) add(i int, s segment) error {
+func (o *order) add(i int, s segment) {
 	fresh := i == len(o.replays) || o.replays[i].start > s.start
 	if fresh {
 		o.replays = slices.Insert(o.replays, i, s)
 	} else {
 		o.replays[i] = s
 	}
-	var err error
 	for other, n := range o.next {
-		if n < i && !s.graph.bound { // it comes to it later
-			continue
-		}
-		at := o.place(other)
 		switch {
-		case n < i:
-		case at < s.end():
+		case n < i: // it comes to it later
+		case o.place(other) < s.end():
 			o.next[other] = i
 		case fresh && n > i:
 			o.next[other]++
 		}
-		if at > s.start && s.graph.bound && other != s.graph.rank() && err == nil {
-			err = s.missed(other)
-		}
 	}
-	o.pass(s.graph.rank(), true)
-	if len(o.replays)%manyReplays == 0 { // of ranks that replay nothing
-		for other := range o.next {
-			o.pass(other, false)
-		}
-	}
-	o.forget()
 	o.watch()
-	return err
 }
 
-// pass moves a rank beyond what it has passed, to what is bound but where it has replayed all up to its place.
-// The caller holds mu.
-func (o *order) pass(rank int, replayed bool) {
+// pass moves a rank beyond the replays that it has passed, and drops those that all have. The caller holds mu.
+func (o *order) pass(rank int) {
 	n, at := o.next[rank], o.place(rank)
-	for n < len(o.replays) && o.replays[n].end() <= at && (replayed || !o.replays[n].graph.bound) {
+	if n == len(o.replays) || o.replays[n].end() > at {
+		return
+	}
+	for n < len(o.replays) && o.replays[n].end() <= at {
 		n++
 	}
 	o.next[rank] = n
+	o.forget()
 }
-
-// manyReplays is how many are remembered before somebody looks which ranks have passed them by other calls.
-const manyReplays = 1024
 
 // forget drops the replays that all ranks passed. The caller holds mu.
 func (o *order) forget() {
@@ -332,6 +310,7 @@ func (o *order) leave(rank int) error {
 	o.most.Store(most)
 	if o.over() {
 		clear(o.subs) // which a rank whose engine failed did not come to
+		clear(o.made)
 		if o.look != nil {
 			o.look.Stop()
 		}
@@ -340,30 +319,25 @@ func (o *order) leave(rank int) error {
 	if s := o.waits(most); s != nil {
 		return fmt.Errorf("%s, which rank %d replays: %w by rank %d", s.call(most), s.graph.rank(), collective.ErrClosed, gone)
 	}
+	if m := o.made[most]; m != nil {
+		return m.closed(most, gone)
+	}
 	return nil
 }
 
 // A replayed is a captured graph with calls of a group, on one rank.
 type replayed struct {
 	group  *Group
-	number uint64   // of the rank's graphs with calls of the group, from 1
+	number uint64   // of the rank's graphs with calls of the group that are bound, or of those that are not, from 1
 	calls  []string // but for sends and receives
-	digest uint64   // of calls
-	bound  bool     // devices wait for the others' graphs of the same number
+	sizes  []int    // by call: of the first of a batch, how many it has; 0: of the others
+	digest uint64   // of both
+	bound  bool     // ranks wait for the others' graphs of the same number
 }
 
 // same reports whether two ranks' graphs are each other's counterparts.
 func (first *replayed) same(r *replayed) bool {
 	return first.digest == r.digest && len(first.calls) == len(r.calls) && first.bound == r.bound && (first.number == r.number || !r.bound)
-}
-
-// alike reports whether a rank may replay r where another one replays first.
-func (first *replayed) alike(r *replayed) bool {
-	if first.same(r) {
-		return true
-	}
-	n := min(len(first.calls), len(r.calls))
-	return !first.bound && !r.bound && slices.Equal(first.calls[:n], r.calls[:n])
 }
 
 // seeded is what digests of the process are made with.
@@ -374,33 +348,61 @@ func (g *Group) capture(c *graph.Capture, calls []*collective.Call) error {
 	if err := g.usable(); err != nil {
 		return err
 	}
-	checker, err := c.Check(g, func() graph.Checker {
-		g.graphs++
-		return &replayed{group: g, number: g.graphs}
-	})
+	calls = shared(calls)
+	checker, err := c.Check(g, func() graph.Checker { return &replayed{group: g, number: g.free.next()} })
 	if err != nil {
 		return g.named(err)
 	}
 	r := checker.(*replayed)
-	if o, able := g.comm.(collective.Overlapper); able && o.Binds(calls...) {
-		r.bound = true
+	if !r.bound && g.binds(true, calls) {
+		g.free.drop(r.number)
+		r.bound, r.number = true, g.bound.next()
 	}
-	for _, call := range calls {
-		if compared(call) {
-			r.add(call.String())
-		}
+	for i, call := range calls {
+		r.add(call.String(), sizeAt(calls, i))
 	}
 	return nil
 }
 
-// add adds a call.
-func (r *replayed) add(call string) {
-	r.calls, r.digest = append(r.calls, call), r.digest*31+maphash.String(seeded, call)
+// shared returns those of a batch's calls that all ranks make: not sends and receives.
+func shared(calls []*collective.Call) []*collective.Call {
+	pairs := func(c *collective.Call) bool { return c.Kind == collective.Send || c.Kind == collective.Receive }
+	if !slices.ContainsFunc(calls, pairs) {
+		return calls
+	}
+	return slices.DeleteFunc(slices.Clone(calls), pairs)
 }
 
-// compared reports whether all ranks make a call.
-func compared(c *collective.Call) bool {
-	return c.Kind != collective.Send && c.Kind != collective.Receive
+// sizeAt returns what a call says of its batch: of the first how many the batch has, 0 of the others.
+func sizeAt(calls []*collective.Call, i int) int {
+	if i > 0 {
+		return 0
+	}
+	return len(calls)
+}
+
+// binds reports whether ranks wait for one another in a batch itself.
+func (g *Group) binds(captured bool, calls []*collective.Call) bool {
+	o, able := g.comm.(collective.Overlapper)
+	return able && o.Binds(captured, calls...)
+}
+
+// A count is how many graphs a rank captured, of those that are bound or of the others.
+type count uint64
+
+func (c *count) next() uint64 { *c++; return uint64(*c) }
+
+// drop takes back the last number, of a graph that is not of the kind.
+func (c *count) drop(number uint64) {
+	if number == uint64(*c) {
+		*c--
+	}
+}
+
+// add adds a call, with what it says of its batch.
+func (r *replayed) add(call string, size int) {
+	r.calls, r.sizes = append(r.calls, call), append(r.sizes, size)
+	r.digest = (r.digest*31+maphash.String(seeded, call))*31 + uint64(size)
 }
 
 func (r *replayed) rank() int { return r.group.Rank() }
@@ -415,6 +417,14 @@ func (r *replayed) String() string {
 	default:
 		return fmt.Sprintf("graph %d with %s and %d more calls", r.number, r.calls[0], n-1)
 	}
+}
+
+// at describes one of the graph's calls.
+func (r *replayed) at(i uint64) string {
+	if i == 0 {
+		return r.String()
+	}
+	return fmt.Sprintf("%s of %s", r.calls[i], r)
 }
 
 // Check returns why the graph is not replayed: the group is of no more use, or was closed, so that devices

@@ -3,24 +3,18 @@ package dist_test
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
-	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
-	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
-	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/patience"
 )
-
-var replaySeeds = flag.Uint64("replayseeds", 60, "random orders of replays")
 
 // ways are how captured sums travel.
 var ways = map[string][]dist.Option{
@@ -98,7 +92,7 @@ func TestReplayOrder(t *testing.T) {
 		{"alike", []int{200, 200}, [2][]int{{0, 1}, {1, 0}}, true, []string{"call 2 of the group: the ranks make different calls",
 			"graph 1 with all-reduce(sum) of float32 [200]", "graph 2 with all-reduce(sum) of float32 [200]"}},
 		{"calls between", []int{200}, [2][]int{{0, barrier, 0}, {0, 0, barrier}}, true,
-			[]string{"call 3 of the group: the ranks make different calls: rank 1 replays graph 1 with all-reduce(sum) of float32 [200], rank 0 makes another call"}},
+			[]string{"call 3 of the group: the ranks make different calls: rank 1 replays graph 1 with all-reduce(sum) of float32 [200], rank 0 makes barrier at once"}},
 	}
 	for way, opts := range ways {
 		for _, c := range cases {
@@ -149,6 +143,30 @@ func TestReplayWhileOtherCloses(t *testing.T) {
 		must(t, recorded[rank].Reset())
 		x[rank].Release()
 	}
+}
+
+// TestReplayBesideFree has ranks capture other graphs that devices do not wait for beside those that they do wait
+// for, and not as many: the latter are each other's counterparts.
+func TestReplayBesideFree(t *testing.T) {
+	copying(t, 512)
+	errs := withOptions(t, accelerators(t, 2), func(g *dist.Group) error {
+		x := tensor.Ones([]int{4}, tensor.On(g.Device()))
+		var free []*graph.Graph
+		for range 1 + g.Rank() {
+			free = append(free, graph.New(g.Device()))
+			if err := free[len(free)-1].Capture(func() error { return g.AllReduce(x, dist.Max).Wait(context.Background()) }); err != nil {
+				return err
+			}
+		}
+		graphs, err := captureLists(g, [][]int{{4, 200}, {300}})
+		if err != nil {
+			return err
+		}
+		last := free[len(free)-1]
+		return errors.Join(last.Replay(), graphs[0].Replay(), graphs[1].Replay(), last.Replay(), graphs[0].Replay(),
+			g.Barrier().Synchronize(context.Background()), reset(free), reset(graphs))
+	}, dist.CapturedCopies())
+	must(t, errors.Join(errs...))
 }
 
 // TestReplayAlone has a rank not replay what another one does: both are told who did not come.
@@ -224,213 +242,140 @@ func TestReplaysOfParts(t *testing.T) {
 }
 
 // TestReplaysBesideCalls has a rank make calls at once that another one replays, and capture them again when it
-// likes: where devices do not wait for the graphs themselves they are each other's counterparts.
+// likes: where ranks do not wait for one another in a batch itself they are each other's counterparts, however
+// large sums beside them travel.
 func TestReplaysBesideCalls(t *testing.T) {
-	groups, err := dist.Local(accelerators(t, 2), dist.CopyEngines(false), dist.Timeout(patience.Left(t)))
-	must(t, err)
-	const steps = 3000
-	errs := make([]error, 2)
-	var all sync.WaitGroup
-	for rank, g := range groups {
-		all.Go(func() {
-			errs[rank] = device.With(g.Device(), func() error {
-				x := tensor.Full([]int{4}, rank, tensor.OfType(tensor.Float32), tensor.On(g.Device()))
-				largest := func() error {
-					return errors.Join(g.AllReduce(x, dist.Max).Wait(context.Background()), g.Broadcast(x, 1).Wait(context.Background()))
-				}
-				recorded := graph.New(g.Device())
-				for i := range steps {
-					if rank == 1 && i%1000 == 999 {
-						if err := recorded.Reset(); err != nil {
-							return err
-						}
-					}
-					if recorded.Nodes() == 0 {
-						if err := recorded.Capture(largest); err != nil {
-							return err
-						}
-					}
-					step := recorded.Replay
-					if rank == 1 && (i/7%3 == 0 || i > steps/2 && i < steps-10) {
-						step = largest
-					}
-					if err := step(); err != nil {
-						return err
-					}
-				}
-				got, err := tensor.Data[float32](x)
-				equal(t, "the largest", got, []float32{1, 1, 1, 1})
-				return errors.Join(err, recorded.Reset())
-			})
-		})
-	}
-	all.Wait()
-	must(t, errors.Join(errs...))
-	if n := dist.Remembered(groups[0]); n > 1100 {
-		t.Errorf("%d replays are remembered", n)
-	}
-	for _, g := range groups {
-		must(t, g.Close())
-	}
-}
-
-// A fate is what a rank does in place of a replay.
-type fate struct {
-	name string
-	way  string // how sums travel, any if empty
-	do   func(g *dist.Group, p plan, graphs []*graph.Graph) error
-	want error // of all ranks
-}
-
-var errNoMore = errors.New("no more")
-
-var replayFates = []fate{
-	{"nothing else", "", nil, nil},
-	{"another graph", "", func(_ *dist.Group, p plan, graphs []*graph.Graph) error { return graphs[(p.drawn[p.at]+1)%3].Replay() }, dist.ErrMismatch},
-	{"a call before", "copies", func(g *dist.Group, _ plan, _ []*graph.Graph) error { g.Barrier(); return nil }, dist.ErrMismatch}, // others may be replayed beside it
-	{"closes", "", func(g *dist.Group, _ plan, _ []*graph.Graph) error { return g.Close() }, dist.ErrClosed},
-	{"gives up", "", func(g *dist.Group, _ plan, _ []*graph.Graph) error { g.Abort(errNoMore); return nil }, errNoMore},
-	{"stops", "engine", func(*dist.Group, plan, []*graph.Graph) error { return nil }, dist.ErrTimeout},
-	{"a part at once, then stops", "engine", part, dist.ErrTimeout},
-	{"a part at once, then closes", "engine", func(g *dist.Group, p plan, graphs []*graph.Graph) error {
-		return errors.Join(part(g, p, graphs), g.Close())
-	}, dist.ErrClosed},
-	{"a beginning, then stops", "engine", beginning, dist.ErrTimeout},
-	{"a beginning, then closes", "engine", func(g *dist.Group, p plan, graphs []*graph.Graph) error {
-		return errors.Join(beginning(g, p, graphs), g.Close())
-	}, dist.ErrClosed},
-}
-
-// part makes the calls of the graph at once, but for the last.
-func part(g *dist.Group, p plan, _ []*graph.Graph) (err error) {
-	sizes := p.lists[p.drawn[p.at]]
-	for _, n := range sizes[:len(sizes)-1] {
-		x := tensor.Ones([]int{n}, tensor.On(g.Device()))
-		err = errors.Join(err, g.AllReduce(x, dist.Sum).Wait(context.Background()))
-	}
-	return err
-}
-
-// beginning replays the graph with the first call alone, if there are more.
-func beginning(_ *dist.Group, p plan, graphs []*graph.Graph) error {
-	k := p.drawn[p.at]
-	if len(p.lists[k]) == 1 {
-		return nil
-	}
-	return graphs[3+k].Replay()
-}
-
-// waiting is how many replays ranks make after one that is missed: a GPU takes some, and has who makes
-// more wait until what it waits for has ended.
-const waiting = 6
-
-// A plan is who replays what.
-type plan struct {
-	fate
-	ranks, queues int
-	victim, at    int     // who does something else, in place of which replay
-	lists         [][]int // sizes of the sums of three graphs, and of those with their first alone
-	drawn         []int   // which of the three are replayed
-}
-
-func draw(seed uint64, most int) plan {
-	r := rand.New(rand.NewPCG(seed, 14))
-	p := plan{fate: replayFates[r.IntN(len(replayFates))], ranks: 2 + r.IntN(most-1), queues: r.IntN(3), at: r.IntN(20)}
-	for allocations.RaceDetector && p.way == "copies" { // it sees that copies whose waits were ended come at the same time
-		p.fate = replayFates[r.IntN(len(replayFates))]
-	}
-	p.victim = r.IntN(p.ranks)
-	if p.way == "" {
-		p.way = []string{"copies", "copies", "engine"}[r.IntN(3)]
-	}
-	if allocations.RaceDetector {
-		p.way = "engine"
-	}
-	for k := range 3 {
-		list := []int{200 + 100*k}
-		for range r.IntN(4) {
-			list = append(list, 200+100*r.IntN(3))
-		}
-		p.lists = append(p.lists, list)
-	}
-	for k := range 3 {
-		p.lists = append(p.lists, p.lists[k][:1])
-	}
-	for range 20 {
-		p.drawn = append(p.drawn, r.IntN(3))
-	}
-	return p
-}
-
-// run is what a rank does.
-func (p plan) run(t *testing.T, g *dist.Group) error {
-	graphs, err := captureLists(g, p.lists)
-	if err != nil {
-		return err
-	}
-	for i, k := range p.drawn {
-		if errors.Is(p.want, dist.ErrTimeout) && i > p.at+waiting {
-			break
-		}
-		if p.do != nil && i == p.at && g.Rank() == p.victim {
-			err = p.do(g, p, graphs)
-			if errors.Is(p.want, dist.ErrClosed) {
-				return errors.Join(err, reset(graphs))
-			}
-			if errors.Is(p.want, dist.ErrTimeout) {
-				break
-			}
-		}
-		if err = errors.Join(err, graphs[k].Replay()); err != nil && g.Err() == nil {
-			break // another rank closed the group in the middle of the graph; a shorter one is no counterpart
-		}
-	}
-	if errors.Is(p.want, dist.ErrTimeout) && g.Rank() != p.victim {
-		dist.Elapse(g)
-		if g.Err() == nil {
-			err = errors.Join(err, errors.New("nobody misses a rank"))
-		}
-	}
-	if p.want != nil && err == nil && !patience.Until(t, func() bool { return g.Err() != nil }) {
-		err = errors.Join(err, errors.New("the group has no error"))
-	}
-	_ = stream.Current(g.Device()).Synchronize(context.Background()) // it ends
-	return errors.Join(err, g.Err(), reset(graphs))
-}
-
-// TestReplaysAtRandom has ranks replay graphs as they like, and at some place one do something else than the
-// others, or nothing: all are told, and whatever they wait for ends.
-func TestReplaysAtRandom(t *testing.T) {
 	copying(t, 512)
-	seeds, most := *replaySeeds, 8
-	if testing.Short() {
-		seeds = min(seeds, 12)
-	}
-	if *kindName == "cuda" {
-		seeds, most = min(seeds, 20), 2
-	}
-	for seed := range seeds {
-		p := draw(seed, most)
-		t.Run(fmt.Sprintf("seed %d, rank %d of %d, %s, %d queues, replay %d: %s", seed, p.victim, p.ranks, p.way, p.queues, p.at+1, p.name), func(t *testing.T) {
-			if *kindName != "cuda" {
-				simulating(t, sim.Config{Devices: p.ranks, Async: true, Run: optest.OnCPU, Queues: p.queues})
+	for way, opts := range ways {
+		t.Run(way, func(t *testing.T) {
+			groups, err := dist.Local(accelerators(t, 2), append(opts, dist.Timeout(patience.Left(t)))...)
+			must(t, err)
+			errs := make([]error, 2)
+			var all sync.WaitGroup
+			for rank, g := range groups {
+				all.Go(func() { errs[rank] = device.With(g.Device(), func() error { return besideCalls(t, g) }) })
 			}
-			errs := withOptions(t, accelerators(t, p.ranks), func(g *dist.Group) error { return p.run(t, g) }, ways[p.way]...)
-			for rank, err := range errs[:p.ranks] {
-				closes := errors.Is(p.want, dist.ErrClosed) && rank == p.victim // it is told if others have come further already
-				if !errors.Is(err, p.want) && !(closes && err == nil) {
-					t.Errorf("rank %d: %v; want %v", rank, err, p.want)
-				}
+			all.Wait()
+			must(t, errors.Join(errs...))
+			if n := dist.Remembered(groups[0]); n != 0 {
+				t.Errorf("%d replays and calls are remembered", n)
+			}
+			for _, g := range groups {
+				must(t, g.Close())
 			}
 		})
 	}
 }
 
-func reset(graphs []*graph.Graph) (err error) {
-	for _, k := range graphs {
-		err = errors.Join(err, k.Reset())
+// besideCalls makes calls at once or by replays, and a sum from time to time that travels by copies.
+func besideCalls(t *testing.T, g *dist.Group) error {
+	const steps = 3000
+	rank, on := g.Rank(), tensor.On(g.Device())
+	x, y := tensor.Full([]int{4}, rank, tensor.OfType(tensor.Float32), on), tensor.Zeros([]int{4}, on)
+	sum := func() error { return g.AllReduce(y, dist.Sum).Wait(context.Background()) }
+	largest := func() error {
+		return errors.Join(g.AllReduce(x, dist.Max).Wait(context.Background()), g.Broadcast(x, 1).Wait(context.Background()))
 	}
-	return err
+	recorded := graph.New(g.Device())
+	for i := range steps {
+		if rank == 1 && i%1000 == 999 {
+			if err := recorded.Reset(); err != nil {
+				return err
+			}
+		}
+		if recorded.Nodes() == 0 {
+			if err := recorded.Capture(largest); err != nil {
+				return err
+			}
+		}
+		step := recorded.Replay
+		if rank == 1 && (i/7%3 == 0 || i > steps/2 && i < steps-10) || rank == 0 && i%100 == 0 {
+			step = largest
+		}
+		if err := step(); err != nil {
+			return err
+		}
+		if i%50 == 49 {
+			if err := sum(); err != nil {
+				return err
+			}
+		}
+	}
+	got, err := tensor.Data[float32](x)
+	equal(t, "the largest", got, []float32{1, 1, 1, 1})
+	return errors.Join(err, recorded.Reset(), g.Barrier().Synchronize(context.Background()))
+}
+
+// TestReplayOrCall has a rank replay what another one makes at once, and both go on: with sums that ranks wait for
+// one another in, and with others in their place or in other batches, both are told.
+func TestReplayOrCall(t *testing.T) {
+	copying(t, 512)
+	one := func(op dist.Op, n int) func(g *dist.Group) *dist.Work {
+		return func(g *dist.Group) *dist.Work { return g.AllReduce(tensor.Ones([]int{n}, tensor.On(g.Device())), op) }
+	}
+	two := func(g *dist.Group) *dist.Work {
+		x := tensor.Ones([]int{200}, tensor.On(g.Device()))
+		return g.Batch(func(b *dist.Batch) {
+			b.AllReduce(x, dist.Max)
+			b.Broadcast(x, 0)
+		})
+	}
+	for _, c := range []callOrReplay{
+		{"a sum by copies", one(dist.Sum, 200), one(dist.Sum, 200), true,
+			"rank 0 replays graph 1 with all-reduce(sum) of float32 [200], rank 1 makes all-reduce(sum) of float32 [200] at once: all ranks replay it, or none does"},
+		{"another shape", one(dist.Max, 200), one(dist.Max, 300), false,
+			"rank 0 replays graph 1 with all-reduce(max) of float32 [200], rank 1 makes all-reduce(max) of float32 [300] at once"},
+		{"another batch", one(dist.Max, 200), two, false, "the first of 1 calls together there and of 2 here: batches are alike"},
+	} {
+		for way, opts := range ways {
+			if c.copied && way == "engine" {
+				continue
+			}
+			for first := range 2 { // who comes first
+				if *kindName == "cuda" && first == 1 && !c.copied { // a group takes a while
+					continue
+				}
+				t.Run(fmt.Sprintf("%s/%s/rank %d first", c.name, way, first), func(t *testing.T) { c.test(t, first, opts) })
+			}
+		}
+	}
+}
+
+// A callOrReplay is calls that rank 0 captures and replays, and those that rank 1 makes at once then.
+type callOrReplay struct {
+	name             string
+	captured, atOnce func(g *dist.Group) *dist.Work
+	copied           bool // where sums travel by copies alone
+	text             string
+}
+
+// test has both ranks do so, and go on, where one of them comes first.
+func (c callOrReplay) test(t *testing.T, first int, opts []dist.Option) {
+	come := make(chan struct{})
+	errs := withOptions(t, accelerators(t, 2), func(g *dist.Group) error {
+		recorded := graph.New(g.Device())
+		err := recorded.Capture(func() error { return c.captured(g).Wait(context.Background()) })
+		if err = errors.Join(err, g.Barrier().Synchronize(context.Background())); err != nil {
+			return err
+		}
+		if g.Rank() == first {
+			time.AfterFunc(5*time.Millisecond, func() { close(come) }) // a sum by copies does not return
+		} else {
+			<-come
+		}
+		if g.Rank() == 0 {
+			_ = recorded.Replay()
+		} else {
+			_ = c.atOnce(g).Wait(context.Background())
+		}
+		err = g.Barrier().Wait(context.Background())
+		if !patience.Until(t, func() bool { return g.Err() != nil }) {
+			t.Error("the group has no error")
+		}
+		_ = stream.Current(g.Device()).Synchronize(context.Background())
+		return errors.Join(err, g.Err(), recorded.Reset())
+	}, opts...)
+	wantErrors(t, errs[:2], dist.ErrMismatch, "call 2 of the group: the ranks make different calls: ", c.text)
 }
 
 // TestReplaysAreForgotten makes replays that other ranks make later, and then they do: nothing of them stays.

@@ -62,6 +62,46 @@ func TestReplaysAreTold(t *testing.T) {
 	}
 }
 
+// An endingEngine is one whose group ends as it is told of a replay.
+type endingEngine struct {
+	*local.Communicator
+	why error
+}
+
+func (c *endingEngine) Replayed([]string) { c.Abort(c.why) }
+
+// TestReplayThatEnds has the group end by being told of a replay: it is not made, and the order does not hear
+// of it.
+func TestReplayThatEnds(t *testing.T) {
+	ends, err := local.New([]device.Device{device.Sim(0)}, patience.Left(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := errors.New("others replay something else")
+	g, err := newGroup(&endingEngine{ends[0], why}, patience.Left(t), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	x, recorded := tensor.Ones([]int{4}, tensor.On(g.Device())), graph.New(g.Device())
+	err = recorded.Capture(func() error {
+		return errors.Join(x.AddScalarInPlace(1), g.AllReduce(x, Sum).Wait(context.Background()))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := recorded.Replay(); !errors.Is(err, why) {
+		t.Errorf("the replay: %v; want %v", err, why)
+	}
+	got, err := tensor.Data[float32](x)
+	if diff := cmp.Diff([]float32{1, 1, 1, 1}, got); diff != "" || err != nil {
+		t.Errorf("elements after no replay: %v, error %v", diff, err)
+	}
+	if err := recorded.Reset(); err != nil {
+		t.Error(err)
+	}
+	_ = g.Close() // of a group that failed
+}
+
 // TestReplaysOfTwoGroups replays a graph with calls of two groups, one of which is of no more use: the other one is
 // told nothing, and serves on. A group that was told of a replay which is not made does not.
 func TestReplaysOfTwoGroups(t *testing.T) {

@@ -207,10 +207,12 @@ func (r *reducer) finish() error {
 	if err := r.reduceFull(); err != nil {
 		return err
 	}
-	if err := r.await(); err != nil {
+	// Before anything changes: a GPU whose memory others reach may wait for theirs as memory is taken for
+	// an optimizer's state, and these for the rank that has not made the call yet.
+	if err := r.tune(len(missing) == 0); err != nil {
 		return err
 	}
-	if err := r.tune(len(missing) == 0); err != nil {
+	if err := r.await(); err != nil {
 		return err
 	}
 	if r.d.unused {

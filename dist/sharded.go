@@ -149,8 +149,15 @@ func (s *ShardedOptimizer) lend() error {
 	}
 	for i := range s.own {
 		p := &s.own[i]
-		h := s.params[p.param].Handle().GradAsItIs()
-		if h == nil {
+		h := s.params[p.param].Handle()
+		if from, other, mean := h.GradOfTwo(); other != nil {
+			a, b := p.of(tensor.Wrap(from)), p.of(tensor.Wrap(other))
+			if err := s.parts[i].Handle().SetMeanGrad(a.Handle(), b.Handle(), nil, mean); err != nil {
+				return fmt.Errorf("parameter %d: %w", p.param, err)
+			}
+			continue
+		}
+		if h = h.GradAsItIs(); h == nil {
 			continue
 		}
 		g := tensor.Wrap(h)

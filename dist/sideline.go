@@ -1,8 +1,11 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -123,14 +126,21 @@ func (l *sideline) Made(group string, size int, first uint64, calls []string) {
 	l.say(note{Group: group, Size: size, First: first, Calls: slices.Clone(calls)})
 }
 
-// GaveUp tells that this process aborted its end of a group.
-func (l *sideline) GaveUp(group, reason string) {
-	l.say(note{Group: group, Kind: faultClosed, Fault: reason})
+// GaveUp tells that this process gives up its end of a group.
+func (l *sideline) GaveUp(group string, why error) {
+	n := note{Group: group, Kind: faultClosed, Fault: why.Error()}
+	for kind, is := range faultKinds {
+		if errors.Is(why, is) {
+			n.Kind, n.Fault = kind, strings.TrimSuffix(n.Fault, ": "+is.Error()) // which fail adds
+			break
+		}
+	}
+	l.say(n)
 }
 
-// Left notes that this process closed its end of a group. With the last one ends the sideline.
-func (l *sideline) Left(group string) {
-	l.say(note{Group: group, Left: true})
+// Left notes that this process closed its end of a group of size ranks. With the last one ends the sideline.
+func (l *sideline) Left(group string, size int) {
+	l.say(note{Group: group, Size: size, Left: true})
 	l.mu.Lock()
 	delete(l.ends, group)
 	over := len(l.ends) == 0
@@ -231,7 +241,6 @@ func (c *clerk) hear(rank int, n note) {
 		r = &roll{size: n.Size, rows: map[uint64]*row{}, left: map[int]bool{}, came: map[int]bool{}}
 		c.groups[n.Group] = r
 	}
-	r.size = max(r.size, n.Size) // a rank that only left does not say
 	if n.Left {
 		r.left[rank] = true
 		if len(r.left) == r.size {
@@ -240,9 +249,10 @@ func (c *clerk) hear(rank int, n note) {
 	}
 	fault := note{}
 	if n.Left {
-		for number, w := range r.rows {
-			if !w.come[rank] { // of a rank that came before, which waits
+		for _, number := range r.numbers() {
+			if w := r.rows[number]; !w.come[rank] { // of a rank that came before, which waits
 				fault = closed(number, w.call, w.first, rank)
+				break
 			}
 		}
 	}
@@ -259,6 +269,9 @@ func (c *clerk) hear(rank int, n note) {
 		c.announce(fault)
 	}
 }
+
+// numbers returns those of the rows, from the first on.
+func (r *roll) numbers() []uint64 { return slices.Sorted(maps.Keys(r.rows)) }
 
 // closed is the fault of a call that a rank made and another does not come to.
 func closed(number uint64, call string, rank, other int) note {
@@ -309,7 +322,8 @@ func (c *clerk) late() (faults []note) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for name, r := range c.groups {
-		for number, w := range r.rows {
+		for _, number := range r.numbers() {
+			w := r.rows[number]
 			if r.over || time.Since(w.since) <= c.timeout {
 				continue
 			}

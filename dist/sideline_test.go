@@ -3,6 +3,7 @@ package dist
 import (
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"strings"
 	"sync"
@@ -113,11 +114,15 @@ func TestSideline(t *testing.T) {
 		}, collective.ErrTimeout, []string{"call 2 of the group, " + sum[0], "rank 0 did not come"}, -1},
 		{"a rank that gives up", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
-			list[2].GaveUp("g", "rank 2 gave up: its disk is full")
-		}, collective.ErrClosed, []string{"rank 2 gave up: its disk is full"}, -1},
+			list[2].GaveUp("g", errors.New("rank 2 gave up: its disk is full"))
+		}, collective.ErrClosed, []string{"rank 2 gave up: its disk is full: group closed"}, -1},
+		{"a rank that waited too long", time.Hour, func(list []*sideline) {
+			everyone(list, 1)
+			list[0].GaveUp("g", fmt.Errorf("rank 0 waited 1s for the others: %w", collective.ErrTimeout))
+		}, collective.ErrTimeout, []string{"rank 0 waited 1s for the others: timeout"}, -1},
 		{"a rank that closed its end", time.Hour, func(list []*sideline) {
 			everyone(list, 1)
-			list[1].Left("g")
+			list[1].Left("g", size)
 			list[3].Made("g", size, 2, sum)
 		}, collective.ErrClosed, []string{sum[0] + " of rank 3", "rank 1 has closed its end"}, 1},
 	} {
@@ -143,7 +148,7 @@ func TestSideline(t *testing.T) {
 				}
 			}
 			for _, l := range list {
-				l.Left("g")
+				l.Left("g", size)
 			}
 		})
 	}
@@ -159,8 +164,19 @@ func TestSidelineEnds(t *testing.T) {
 			l.Made("g", size, number+1, []string{"barrier"})
 		}
 	}
+	for _, l := range list { // a group without calls
+		l.Left("unused", size)
+	}
+	groups := func() int {
+		list[0].clerk.mu.Lock()
+		defer list[0].clerk.mu.Unlock()
+		return len(list[0].clerk.groups)
+	}
+	if !patience.Until(t, func() bool { return groups() == 1 }) {
+		t.Errorf("%d groups are known, want one that is left", groups())
+	}
 	for _, rank := range []int{1, 0, 2} {
-		list[rank].Left("g")
+		list[rank].Left("g", size)
 	}
 	for rank, e := range ends {
 		select {
@@ -168,6 +184,47 @@ func TestSidelineEnds(t *testing.T) {
 			t.Errorf("rank %d: %v", rank, err)
 		default:
 		}
+	}
+}
+
+// TestClerk compares calls of a group of three: of several that are missed the first is named, and nothing is left
+// of a group that all ranks left, whether they made calls or not.
+func TestClerk(t *testing.T) {
+	all := []string{"a", "b", "c", "d", "e", "f", "g", "h"}
+	for _, k := range []struct {
+		name  string
+		notes []note // of rank 0, 1, 2, 0 and so on
+		late  bool
+		want  string // the fault, none if empty
+	}{
+		{"no calls", []note{{Left: true}, {Left: true}, {Left: true}}, false, ""},
+		{"all made", []note{{First: 1, Calls: all}, {First: 1, Calls: all}, {First: 1, Calls: all}, {Left: true}, {Left: true}, {Left: true}}, false, ""},
+		{"one leaves", []note{{First: 1, Calls: all}, {First: 1, Calls: all[:2]}, {First: 1, Calls: all}, {}, {Left: true}}, false,
+			"call 3 of the group, c of rank 0: rank 1 has closed its end"},
+		{"one is late", []note{{First: 1, Calls: all}, {First: 1, Calls: all[:2]}, {First: 1, Calls: all}}, true,
+			"call 3 of the group, c: rank 0 waited 1h0m0s for the others: rank 1 did not come"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			var faults []note
+			c := newClerk(3, time.Hour, func(n note) { faults = append(faults, n) })
+			defer c.close()
+			for i, n := range k.notes {
+				n.Group, n.Size = "g", 3
+				c.hear(i%3, n)
+			}
+			if k.late {
+				for _, w := range c.groups["g"].rows {
+					w.since = w.since.Add(-2 * time.Hour)
+				}
+				faults = c.late()
+			}
+			switch {
+			case k.want == "" && (len(faults) > 0 || len(c.groups) > 0):
+				t.Errorf("faults %v, %d groups are left", faults, len(c.groups))
+			case k.want != "" && (len(faults) != 1 || faults[0].Fault != k.want):
+				t.Errorf("faults %v, want %q", faults, k.want)
+			}
+		})
 	}
 }
 
@@ -201,8 +258,8 @@ func TestSidelineAbsent(t *testing.T) {
 		}
 		for rank, l := range list {
 			if rank != absent {
-				l.Left("late")
-				l.Left("g")
+				l.Left("late", 3)
+				l.Left("g", 3)
 			}
 		}
 	}
@@ -223,7 +280,7 @@ func TestSidelineForged(t *testing.T) {
 		t.Error("rank 0 is not told")
 	}
 	for _, l := range list {
-		l.Left("g")
+		l.Left("g", 2)
 	}
 }
 
@@ -255,7 +312,7 @@ func TestSidelineToldFirst(t *testing.T) {
 		}
 	}, func(error) {})
 	gaveUp := make(chan struct{})
-	go func() { l.GaveUp("g", "a reason"); close(gaveUp) }()
+	go func() { l.GaveUp("g", errors.New("a reason")); close(gaveUp) }()
 	select {
 	case <-gaveUp:
 		t.Error("rank 0 goes on before the other one is told")
@@ -274,6 +331,48 @@ func TestSidelineToldFirst(t *testing.T) {
 	}
 	go other.close()
 	l.end()
+}
+
+// TestWireGoodbye has notes be put behind a goodbye: the wire ends, whoever waits for them goes on, and the
+// other side hears nothing behind it.
+func TestWireGoodbye(t *testing.T) {
+	near, far := net.Pipe()
+	conn := &heldConn{near, make(chan struct{})}
+	keys := [2][]byte{[]byte("a"), []byte("b")}
+	w := newWire(conn, keys, time.Hour, func(note) {}, func(error) {})
+	heard := make(chan note, 9)
+	ended := make(chan error, 1)
+	other := newWire(far, [2][]byte{keys[1], keys[0]}, time.Hour, func(n note) { heard <- n }, func(err error) { ended <- err })
+	w.tell(note{Group: "g"})
+	w.tell(note{Bye: true})
+	w.tell(note{Left: true})
+	urged := make(chan struct{})
+	go func() { urge(map[int]*wire{1: w}, note{Fault: "too late"}); close(urged) }()
+	close(conn.let)
+	for what, is := range map[string]chan struct{}{"the wire": w.done, "who urges": urged} {
+		select {
+		case <-is:
+		case <-time.After(patience.Left(t)):
+			t.Fatalf("%s does not end", what)
+		}
+	}
+	if n := <-heard; n.Group != "g" {
+		t.Errorf("the first note is %+v", n)
+	}
+	if n := <-heard; !n.Bye {
+		t.Errorf("the second note is %+v", n)
+	}
+	if len(w.out)+len(w.sent)+len(heard) > 0 {
+		t.Errorf("%d notes are to be sent, %d were heard behind the goodbye", len(w.out), len(heard))
+	}
+	go func() { _, _ = io.Copy(io.Discard, near) }() // the goodbye of the other side
+	other.close()
+	near.Close()
+	select {
+	case err := <-ended:
+		t.Errorf("the other side's connection is lost: %v", err)
+	default:
+	}
 }
 
 // BenchmarkReplayTold is what a replay of twenty calls costs two processes: what the one that replays waits
@@ -301,6 +400,6 @@ func BenchmarkReplayTold(b *testing.B) {
 	})
 	b.ReportMetric(float64(waited.Nanoseconds())/float64(b.N), "waited-ns/op")
 	for _, l := range list {
-		l.Left("g")
+		l.Left("g", 2)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
 // regroup splits a group into those of even and of odd ranks, the latter in reverse, and
@@ -106,4 +107,25 @@ func TestMPISplit(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestMismatchOfPart has a rank of a group that was split off make another call: all are told, the group that it
+// was split off serves on.
+func TestMismatchOfPart(t *testing.T) {
+	each(t, 2, func(t *testing.T, devices []device.Device) {
+		must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
+			part, err := g.Split(0, 0)
+			if err != nil {
+				return err
+			}
+			x := tensor.Ones([]int{2 + g.Rank()}, tensor.On(g.Device()))
+			_ = part.AllReduce(x, dist.Sum).Synchronize(context.Background())
+			if !patience.Until(t, func() bool { return part.Err() != nil }) {
+				t.Error("the part has no error")
+			}
+			wantErrors(t, []error{part.Err()}, dist.ErrMismatch, "rank 0", "float32 [2]", "rank 1", "float32 [3]")
+			_ = part.Close() // says so again
+			return g.Barrier().Synchronize(context.Background())
+		})...))
+	})
 }

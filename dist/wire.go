@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"slices"
 	"sync"
 	"time"
 )
@@ -38,6 +37,7 @@ type wire struct {
 	mu   sync.Mutex
 	out  []note
 	sent []chan struct{} // to be closed when out is sent
+	over bool            // said goodbye, behind which nothing is put
 	wake chan struct{}   // has room for one
 	done chan struct{}   // closed when the writer ended
 }
@@ -62,12 +62,14 @@ func newWire(conn net.Conn, keys [2][]byte, silent time.Duration, get func(note)
 // tell sends a note, later.
 func (w *wire) tell(n note) { w.put(n, nil) }
 
-// put is tell, and closes sent, which may be nil, when the note is on its way.
+// put is tell, and closes sent, which may be nil, when the note is on its way. Behind a goodbye none is.
 func (w *wire) put(n note, sent chan struct{}) {
 	w.mu.Lock()
-	w.out = append(w.out, n)
-	if sent != nil {
-		w.sent = append(w.sent, sent)
+	if !w.over {
+		w.out, w.over = append(w.out, n), n.Bye
+		if sent != nil {
+			w.sent = append(w.sent, sent)
+		}
 	}
 	w.mu.Unlock()
 	select {
@@ -116,7 +118,7 @@ func (w *wire) write() {
 		for _, is := range sent {
 			close(is)
 		}
-		if slices.ContainsFunc(list, func(n note) bool { return n.Bye }) { // another goroutine may have put one behind it
+		if len(list) > 0 && list[len(list)-1].Bye {
 			return
 		}
 	}

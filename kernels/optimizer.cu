@@ -31,6 +31,44 @@ SINTER_JOINT(adam_step_float32_float16, AdamStepFn<float32>, float32, float16, 3
 SINTER_JOINT(adam_step_float32_bfloat16, AdamStepFn<float32>, float32, bfloat16, 3, 4)
 SINTER_JOINT(adam_step_float64, AdamStepFn<float64>, float64, float64, 3, 4)
 
+// AdamStepTwo: shrink*params - rate*((first + gain1*(0.5*grads + 0.5*others + decay*params - first))/(sqrt(keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))) + eps)); first + gain1*(0.5*grads + 0.5*others + decay*params - first); keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))
+template <class T> struct AdamStepTwoFn {
+  typedef typename real_of<T>::type R;
+  R rate;
+  R gain1;
+  R keep2;
+  R gain2;
+  R eps;
+  R decay;
+  R shrink;
+  SINTER_FN void operator()(T (&x)[5]) const {
+    const T params = x[0], first = x[1], second = x[2], grads = x[3], others = x[4];
+    const T t0 = T(0.5) * grads + T(0.5) * others + decay * params;
+    const T t1 = first + gain1 * (t0 - first);
+    const T t2 = keep2 * second + gain2 * (t0 * t0);
+    x[0] = shrink * params - rate * (t1 / (sinter::sqrt(t2) + eps));
+    x[1] = t1;
+    x[2] = t2;
+  }
+};
+SINTER_JOINT(adam_step_two_float32, AdamStepTwoFn<float32>, float32, float32, 3, 5)
+SINTER_JOINT(adam_step_two_float32_float16, AdamStepTwoFn<float32>, float32, float16, 3, 5)
+SINTER_JOINT(adam_step_two_float32_bfloat16, AdamStepTwoFn<float32>, float32, bfloat16, 3, 5)
+
+// MeanOfTwo: where(add, means + (0.5*grads + 0.5*others), 0.5*grads + 0.5*others)
+template <class T> struct MeanOfTwoFn {
+  typedef typename real_of<T>::type R;
+  bool add;
+  SINTER_FN void operator()(T (&x)[3]) const {
+    const T means = x[0], grads = x[1], others = x[2];
+    const T t0 = T(0.5) * grads + T(0.5) * others;
+    x[0] = (add ? (means + t0) : t0);
+  }
+};
+SINTER_JOINT(mean_of_two_float32, MeanOfTwoFn<float32>, float32, float32, 1, 3)
+SINTER_JOINT(mean_of_two_float32_float16, MeanOfTwoFn<float32>, float32, float16, 1, 3)
+SINTER_JOINT(mean_of_two_float32_bfloat16, MeanOfTwoFn<float32>, float32, bfloat16, 1, 3)
+
 // SGDMomentumStepFloat: params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params)); momentum*momenta + share*(grads + decay*params)
 template <class T> struct SGDMomentumStepFloatFn {
   typedef typename real_of<T>::type R;
@@ -74,6 +112,26 @@ SINTER_JOINT(sgd_momentum_step_float64, SGDMomentumStepFloatFn<float64>, float64
 SINTER_JOINT(sgd_momentum_step_complex64, SGDMomentumStepComplexFn<complex64>, complex64, complex64, 2, 3)
 SINTER_JOINT(sgd_momentum_step_complex128, SGDMomentumStepComplexFn<complex128>, complex128, complex128, 2, 3)
 
+// SGDMomentumStepTwo: params - rate*where(nesterov, 0.5*grads + 0.5*others + decay*params + momentum*(momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)), momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)); momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)
+template <class T> struct SGDMomentumStepTwoFn {
+  typedef typename real_of<T>::type R;
+  R rate;
+  R momentum;
+  R share;
+  R decay;
+  bool nesterov;
+  SINTER_FN void operator()(T (&x)[4]) const {
+    const T params = x[0], momenta = x[1], grads = x[2], others = x[3];
+    const T t0 = T(0.5) * grads + T(0.5) * others + decay * params;
+    const T t1 = momentum * momenta + share * t0;
+    x[0] = params - rate * (nesterov ? (t0 + momentum * t1) : t1);
+    x[1] = t1;
+  }
+};
+SINTER_JOINT(sgd_momentum_step_two_float32, SGDMomentumStepTwoFn<float32>, float32, float32, 2, 4)
+SINTER_JOINT(sgd_momentum_step_two_float32_float16, SGDMomentumStepTwoFn<float32>, float32, float16, 2, 4)
+SINTER_JOINT(sgd_momentum_step_two_float32_bfloat16, SGDMomentumStepTwoFn<float32>, float32, bfloat16, 2, 4)
+
 // SGDStepFloat: params - rate*(grads + decay*params)
 template <class T> struct SGDStepFloatFn {
   typedef typename real_of<T>::type R;
@@ -103,5 +161,19 @@ SINTER_JOINT(sgd_step_float32_bfloat16, SGDStepFloatFn<float32>, float32, bfloat
 SINTER_JOINT(sgd_step_float64, SGDStepFloatFn<float64>, float64, float64, 1, 2)
 SINTER_JOINT(sgd_step_complex64, SGDStepComplexFn<complex64>, complex64, complex64, 1, 2)
 SINTER_JOINT(sgd_step_complex128, SGDStepComplexFn<complex128>, complex128, complex128, 1, 2)
+
+// SGDStepTwo: params - rate*(0.5*grads + 0.5*others + decay*params)
+template <class T> struct SGDStepTwoFn {
+  typedef typename real_of<T>::type R;
+  R rate;
+  R decay;
+  SINTER_FN void operator()(T (&x)[3]) const {
+    const T params = x[0], grads = x[1], others = x[2];
+    x[0] = params - rate * (T(0.5) * grads + T(0.5) * others + decay * params);
+  }
+};
+SINTER_JOINT(sgd_step_two_float32, SGDStepTwoFn<float32>, float32, float32, 1, 3)
+SINTER_JOINT(sgd_step_two_float32_float16, SGDStepTwoFn<float32>, float32, float16, 1, 3)
+SINTER_JOINT(sgd_step_two_float32_bfloat16, SGDStepTwoFn<float32>, float32, bfloat16, 1, 3)
 
 }  // namespace sinter

@@ -115,6 +115,9 @@ func (a *Adam) op() *ir.Op { return ops.AdamStepOp() }
 
 func (a *Adam) together(g *group) error {
 	n := a.numbers(g.phase)
+	if g.two {
+		return ops.AdamStepTwo(g.params, g.grads, g.others, g.kept[0], g.kept[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6])
+	}
 	return ops.AdamStep(g.params, g.grads, g.kept[0], g.kept[1], n[0], n[1], n[2], n[3], n[4], n[5], n[6])
 }
 

@@ -105,8 +105,13 @@ func (s *SGD) op() *ir.Op {
 // momentum*v + share*(g + decay*p).
 func (s *SGD) together(g *group) error {
 	n := s.numbers(g.phase)
-	if s.o.momentum == 0 {
+	switch {
+	case s.o.momentum == 0 && g.two:
+		return ops.SGDStepTwo(g.params, g.grads, g.others, n[0], n[1])
+	case s.o.momentum == 0:
 		return ops.SGDStep(g.params, g.grads, n[0], n[1])
+	case g.two:
+		return ops.SGDMomentumStepTwo(g.params, g.grads, g.others, g.kept[0], n[0], n[1], n[2], n[3], s.o.nesterov)
 	}
 	return ops.SGDMomentumStep(g.params, g.grads, g.kept[0], n[0], n[1], n[2], n[3], s.o.nesterov)
 }

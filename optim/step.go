@@ -31,6 +31,7 @@ type group struct {
 	groupKey
 	index         []int // in base.params
 	params, grads []*core.Tensor
+	others        []*core.Tensor    // with two: the gradients are the means of grads and these
 	kept          [2][]*core.Tensor // by what is kept
 }
 
@@ -39,17 +40,26 @@ type groupKey struct {
 	dev   device.Device
 	dtype tensor.DType
 	grads tensor.DType
+	two   bool
 	phase int64
 }
 
-// gradFor returns the gradient of a parameter, or nil, in a dtype that an operator reads.
-func gradFor(op *ir.Op, h *core.Tensor) *core.Tensor {
-	g := h.GradAsItIs()
+// gradFor returns the gradient of a parameter, or nil, in a dtype that an operator reads; or two whose
+// mean it is.
+func gradFor(op *ir.Op, h *core.Tensor) (g, other *core.Tensor) {
+	if g, other, _ = h.GradOfTwo(); other != nil {
+		if g.Err() == nil && h.DType() == tensor.Float32 && op.Reads(g.DType(), h.DType()) {
+			return g, other
+		}
+		g.Release()
+		other.Release()
+	}
+	g = h.GradAsItIs()
 	if g == nil || g.Err() != nil || op.Reads(g.DType(), h.DType()) {
-		return g
+		return g, nil
 	}
 	g.Release()
-	return h.Grad()
+	return h.Grad(), nil
 }
 
 // step makes one step of every parameter that has a gradient, with recording off.
@@ -104,7 +114,7 @@ func (b *base) collect(r rule, some []*nn.Parameter) error {
 			i, seen[at] = at, true
 		}
 		h := p.Handle()
-		grad := gradFor(r.op(), h)
+		grad, other := gradFor(r.op(), h)
 		if grad == nil {
 			continue
 		}
@@ -117,13 +127,17 @@ func (b *base) collect(r rule, some []*nn.Parameter) error {
 		}
 		if err != nil {
 			grad.Release()
+			other.Release()
 			return fmt.Errorf("optim: parameter %d: %w", i, err)
 		}
 		core.Declare(h)
 		core.Declare(kept(b.states[i].kept)...)
-		g := b.groupOf(groupKey{h.Device(), h.DType(), grad.DType(), r.phase(b.states[i].steps + 1)})
+		g := b.groupOf(groupKey{h.Device(), h.DType(), grad.DType(), other != nil, r.phase(b.states[i].steps + 1)})
 		g.index = append(g.index, i)
 		g.params, g.grads = append(g.params, h), append(g.grads, grad)
+		if g.two {
+			g.others = append(g.others, other)
+		}
 		for k, t := range b.states[i].kept {
 			g.kept[k] = append(g.kept[k], t.Handle())
 		}
@@ -151,11 +165,13 @@ func (b *base) groupOf(key groupKey) *group {
 // dropGroups releases the handles on gradients and forgets all tensors.
 func (b *base) dropGroups() {
 	for _, g := range b.groups[:b.used] {
-		for _, grad := range g.grads {
-			grad.Release() // the gradient stays
+		for _, list := range [][]*core.Tensor{g.grads, g.others} {
+			for _, grad := range list {
+				grad.Release() // the gradient stays
+			}
 		}
 		g.index = g.index[:0]
-		for _, list := range []*[]*core.Tensor{&g.params, &g.grads, &g.kept[0], &g.kept[1]} {
+		for _, list := range []*[]*core.Tensor{&g.params, &g.grads, &g.others, &g.kept[0], &g.kept[1]} {
 			clear(*list)
 			*list = (*list)[:0]
 		}
@@ -187,6 +203,9 @@ func (b *base) change(g *group, r rule) error {
 func (b *base) changeEach(g *group, r rule) error {
 	for k, i := range g.index {
 		one := group{groupKey: g.groupKey, params: g.params[k : k+1], grads: g.grads[k : k+1]}
+		if g.two {
+			one.others = g.others[k : k+1]
+		}
 		for j := range b.names {
 			one.kept[j] = g.kept[j][k : k+1]
 		}

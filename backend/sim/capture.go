@@ -345,7 +345,7 @@ func (r *recording) Launch(s device.StreamID) error {
 	r.last = done
 	a.count(func(c *Counters) { c.GraphLaunches++ })
 	on.flight.Note(replayOp)
-	return on.submit(func() error {
+	return on.give(func() error {
 		defer close(done)
 		if before != nil {
 			<-before

@@ -246,3 +246,42 @@ func TestCaptureOfLost(t *testing.T) {
 		t.Errorf("%d captures are under way", n)
 	}
 }
+
+// TestCaptureBesideRecords has a goroutine record events on a stream, as an allocator may that takes memory back,
+// while another one captures the stream time and again: an event is recorded before a capture or in it, and
+// replays do not record it.
+func TestCaptureBesideRecords(t *testing.T) {
+	each(t, func(t *testing.T, r rig) {
+		x, s := r.put(0, 1, 2), r.stream(0)
+		e, err := r.NewEvent(0, false)
+		check(t, err)
+		over, ended := make(chan struct{}), make(chan struct{})
+		go func() {
+			defer close(ended)
+			for {
+				select {
+				case <-over:
+					return
+				default:
+					if err := r.RecordEvent(0, e, s); err != nil {
+						t.Error(err)
+						return
+					}
+				}
+			}
+		}()
+		for range 2000 {
+			r.begin(s, device.CaptureOptions{})
+			check(t, r.Launch(0, s, add(x, x, x, 2)))
+			work, err := r.EndCapture(0, s)
+			check(t, err)
+			if n := work.Nodes(); n != 1 {
+				t.Errorf("%d nodes were recorded", n)
+			}
+			check(t, errors.Join(work.Launch(0), work.Launch(0), work.Destroy()))
+		}
+		close(over)
+		<-ended
+		check(t, r.SyncDevice(context.Background(), 0))
+	})
+}

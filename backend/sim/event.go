@@ -108,7 +108,7 @@ func (d *Driver) RecordEvent(dev int, e device.EventID, s device.StreamID) error
 	}
 	// Also after an error of earlier work: a record that is never passed would be
 	// waited for in vain.
-	return on.submit(func() error {
+	return on.give(func() error {
 		r.at = time.Now()
 		close(r.done)
 		return nil
@@ -129,7 +129,7 @@ func (d *Driver) WaitEvent(dev int, s device.StreamID, eventDev int, e device.Ev
 	if recorded, err := d.capturing.await(on, r); recorded {
 		return err
 	}
-	return on.submit(func() error {
+	return on.give(func() error {
 		<-r.done
 		return nil
 	})

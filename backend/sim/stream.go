@@ -76,6 +76,12 @@ func (s *stream) submit(run func() error) error {
 	if recorded {
 		return err
 	}
+	return s.give(run)
+}
+
+// give is submit for who has seen that the stream is not captured: a capture that another goroutine began
+// meanwhile comes after the work.
+func (s *stream) give(run func() error) error {
 	if s.dev.driver.config.Async {
 		s.push(work{s, func() error {
 			s.fail(run()) // before the work counts as done

@@ -39,6 +39,58 @@ var AdamStep = vector.Code{
 	Vectors: adamStepVectors,
 }
 
+// adamStepTwo: shrink*params - rate*((first + gain1*(0.5*grads + 0.5*others + decay*params - first))/(sqrt(keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))) + eps)); first + gain1*(0.5*grads + 0.5*others + decay*params - first); keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))
+func adamStepTwo(params, grads, others, first, second, rate, gain1, keep2, gain2, eps, decay, shrink float32) (float32, float32, float32) {
+	t0 := float32(0.5*grads) + float32(0.5*others) + float32(decay*params)
+	t1 := first + float32(gain1*(t0-first))
+	t2 := float32(keep2*second) + float32(gain2*(t0*t0))
+	return float32(shrink*params) - float32(rate*(t1/(num.Sqrt(t2)+eps))), t1, t2
+}
+
+func adamStepTwoLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	newParams, newFirst, newSecond, params, grads, others, first, second := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[3]), n), unsafe.Slice((*float32)(p[6]), n), unsafe.Slice((*float32)(p[7]), n), unsafe.Slice((*float32)(p[4]), n), unsafe.Slice((*float32)(p[5]), n)
+	rate := float32(s[0].Float())
+	gain1 := float32(s[1].Float())
+	keep2 := float32(s[2].Float())
+	gain2 := float32(s[3].Float())
+	eps := float32(s[4].Float())
+	decay := float32(s[5].Float())
+	shrink := float32(s[6].Float())
+	for i := range newParams {
+		newParams[i], newFirst[i], newSecond[i] = adamStepTwo(params[i], grads[i], others[i], first[i], second[i], rate, gain1, keep2, gain2, eps, decay, shrink)
+	}
+}
+
+// AdamStepTwo holds the loops of adam_step_two, by variant and compute dtype.
+var AdamStepTwo = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: adamStepTwoLoop},
+	},
+	Vectors: adamStepTwoVectors,
+}
+
+// meanOfTwo: where(add, means + (0.5*grads + 0.5*others), 0.5*grads + 0.5*others)
+func meanOfTwo(means, grads, others float32, add bool) float32 {
+	t0 := float32(0.5*grads) + float32(0.5*others)
+	return num.Where(add, means+t0, t0)
+}
+
+func meanOfTwoLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	newMeans, means, grads, others := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[3]), n)
+	add := s[0].Bool()
+	for i := range newMeans {
+		newMeans[i] = meanOfTwo(means[i], grads[i], others[i], add)
+	}
+}
+
+// MeanOfTwo holds the loops of mean_of_two, by variant and compute dtype.
+var MeanOfTwo = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: meanOfTwoLoop},
+	},
+	Vectors: meanOfTwoVectors,
+}
+
 // sgdMomentumStepFloat: params - rate*where(nesterov, grads + decay*params + momentum*(momentum*momenta + share*(grads + decay*params)), momentum*momenta + share*(grads + decay*params)); momentum*momenta + share*(grads + decay*params)
 func sgdMomentumStepFloat[T num.Float](params, grads, momenta, rate, momentum, share, decay T, nesterov bool) (T, T) {
 	t0 := grads + T(decay*params)
@@ -107,6 +159,34 @@ var SGDMomentumStep = vector.Code{
 	Vectors: sgdMomentumStepVectors,
 }
 
+// sgdMomentumStepTwo: params - rate*where(nesterov, 0.5*grads + 0.5*others + decay*params + momentum*(momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)), momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)); momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)
+func sgdMomentumStepTwo(params, grads, others, momenta, rate, momentum, share, decay float32, nesterov bool) (float32, float32) {
+	t0 := float32(0.5*grads) + float32(0.5*others) + float32(decay*params)
+	t1 := float32(momentum*momenta) + float32(share*t0)
+	return params - float32(rate*num.Where(nesterov, t0+float32(momentum*t1), t1)), t1
+}
+
+func sgdMomentumStepTwoLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	newParams, newMomenta, params, grads, others, momenta := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[4]), n), unsafe.Slice((*float32)(p[5]), n), unsafe.Slice((*float32)(p[3]), n)
+	rate := float32(s[0].Float())
+	momentum := float32(s[1].Float())
+	share := float32(s[2].Float())
+	decay := float32(s[3].Float())
+	nesterov := s[4].Bool()
+	for i := range newParams {
+		newParams[i], newMomenta[i] = sgdMomentumStepTwo(params[i], grads[i], others[i], momenta[i], rate, momentum, share, decay, nesterov)
+	}
+}
+
+// SGDMomentumStepTwo holds the loops of sgd_momentum_step_two, by variant and
+// compute dtype.
+var SGDMomentumStepTwo = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: sgdMomentumStepTwoLoop},
+	},
+	Vectors: sgdMomentumStepTwoVectors,
+}
+
 // sgdStepFloat: params - rate*(grads + decay*params)
 func sgdStepFloat[T num.Float](params, grads, rate, decay T) T {
 	return params - T(rate*(grads+T(decay*params)))
@@ -155,4 +235,26 @@ var SGDStep = vector.Code{
 		{ir.Float32: sgdStepFloatLoop[float32], ir.Float64: sgdStepFloatLoop[float64], ir.Complex64: sgdStepComplex64Loop, ir.Complex128: sgdStepComplex128Loop},
 	},
 	Vectors: sgdStepVectors,
+}
+
+// sgdStepTwo: params - rate*(0.5*grads + 0.5*others + decay*params)
+func sgdStepTwo(params, grads, others, rate, decay float32) float32 {
+	return params - float32(rate*(float32(0.5*grads)+float32(0.5*others)+float32(decay*params)))
+}
+
+func sgdStepTwoLoop(n int, p []unsafe.Pointer, s []ir.Scalar, _ int64) {
+	newParams, params, grads, others := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n), unsafe.Slice((*float32)(p[2]), n), unsafe.Slice((*float32)(p[3]), n)
+	rate := float32(s[0].Float())
+	decay := float32(s[1].Float())
+	for i := range newParams {
+		newParams[i] = sgdStepTwo(params[i], grads[i], others[i], rate, decay)
+	}
+}
+
+// SGDStepTwo holds the loops of sgd_step_two, by variant and compute dtype.
+var SGDStepTwo = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: sgdStepTwoLoop},
+	},
+	Vectors: sgdStepTwoVectors,
 }

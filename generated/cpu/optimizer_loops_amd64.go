@@ -21,6 +21,24 @@ func adamStepFloat64AVX2(n int, p []unsafe.Pointer, s *[7]uint64, index int64)
 func adamStepFloat64AVX512(n int, p []unsafe.Pointer, s *[7]uint64, index int64)
 
 //go:noescape
+func adamStepTwoFloat32AVX2(n int, p []unsafe.Pointer, s *[7]uint64, index int64)
+
+//go:noescape
+func adamStepTwoFloat32AVX512(n int, p []unsafe.Pointer, s *[7]uint64, index int64)
+
+//go:noescape
+func meanOfTwoFloat32PastAVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func meanOfTwoFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func meanOfTwoFloat32PastAVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
+func meanOfTwoFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+
+//go:noescape
 func sgdMomentumStepFloat32AVX2(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
 
 //go:noescape
@@ -31,6 +49,12 @@ func sgdMomentumStepFloat64AVX2(n int, p []unsafe.Pointer, s *[5]uint64, index i
 
 //go:noescape
 func sgdMomentumStepFloat64AVX512(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
+
+//go:noescape
+func sgdMomentumStepTwoFloat32AVX2(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
+
+//go:noescape
+func sgdMomentumStepTwoFloat32AVX512(n int, p []unsafe.Pointer, s *[5]uint64, index int64)
 
 //go:noescape
 func sgdStepFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -49,3 +73,15 @@ func sgdStepFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func sgdStepFloat64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func sgdStepTwoFloat32PastAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func sgdStepTwoFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func sgdStepTwoFloat32PastAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func sgdStepTwoFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)

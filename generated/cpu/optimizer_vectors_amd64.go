@@ -31,6 +31,38 @@ var adamStepVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: adamStepFloat64AVX2Loop, AVX512: adamStepFloat64AVX512Loop},
 }
 
+func adamStepTwoFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adamStepTwoFloat32AVX2(n, p, &[7]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Float32(s[4]), vector.Float32(s[5]), vector.Float32(s[6])}, index)
+}
+
+func adamStepTwoFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	adamStepTwoFloat32AVX512(n, p, &[7]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Float32(s[4]), vector.Float32(s[5]), vector.Float32(s[6])}, index)
+}
+
+var adamStepTwoVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: adamStepTwoFloat32AVX2Loop, AVX512: adamStepTwoFloat32AVX512Loop},
+}
+
+func meanOfTwoFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	meanOfTwoFloat32PastAVX2(n, p, &[1]uint64{vector.Bool(s[0])}, index)
+}
+
+func meanOfTwoFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	meanOfTwoFloat32AVX2(n, p, &[1]uint64{vector.Bool(s[0])}, index)
+}
+
+func meanOfTwoFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	meanOfTwoFloat32PastAVX512(n, p, &[1]uint64{vector.Bool(s[0])}, index)
+}
+
+func meanOfTwoFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	meanOfTwoFloat32AVX512(n, p, &[1]uint64{vector.Bool(s[0])}, index)
+}
+
+var meanOfTwoVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: meanOfTwoFloat32AVX2Loop, AVX512: meanOfTwoFloat32AVX512Loop, Past: vector.Loops{AVX2: meanOfTwoFloat32PastAVX2Loop, AVX512: meanOfTwoFloat32PastAVX512Loop}},
+}
+
 func sgdMomentumStepFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
 	sgdMomentumStepFloat32AVX2(n, p, &[5]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Bool(s[4])}, index)
 }
@@ -50,6 +82,18 @@ func sgdMomentumStepFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, 
 var sgdMomentumStepVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: sgdMomentumStepFloat32AVX2Loop, AVX512: sgdMomentumStepFloat32AVX512Loop},
 	{Variant: 0, DType: ir.Float64, AVX2: sgdMomentumStepFloat64AVX2Loop, AVX512: sgdMomentumStepFloat64AVX512Loop},
+}
+
+func sgdMomentumStepTwoFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdMomentumStepTwoFloat32AVX2(n, p, &[5]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Bool(s[4])}, index)
+}
+
+func sgdMomentumStepTwoFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdMomentumStepTwoFloat32AVX512(n, p, &[5]uint64{vector.Float32(s[0]), vector.Float32(s[1]), vector.Float32(s[2]), vector.Float32(s[3]), vector.Bool(s[4])}, index)
+}
+
+var sgdMomentumStepTwoVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sgdMomentumStepTwoFloat32AVX2Loop, AVX512: sgdMomentumStepTwoFloat32AVX512Loop},
 }
 
 func sgdStepFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -79,4 +123,24 @@ func sgdStepFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index in
 var sgdStepVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float32, AVX2: sgdStepFloat32AVX2Loop, AVX512: sgdStepFloat32AVX512Loop, Past: vector.Loops{AVX2: sgdStepFloat32PastAVX2Loop, AVX512: sgdStepFloat32PastAVX512Loop}},
 	{Variant: 0, DType: ir.Float64, AVX2: sgdStepFloat64AVX2Loop, AVX512: sgdStepFloat64AVX512Loop},
+}
+
+func sgdStepTwoFloat32PastAVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdStepTwoFloat32PastAVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func sgdStepTwoFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdStepTwoFloat32AVX2(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func sgdStepTwoFloat32PastAVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdStepTwoFloat32PastAVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+func sgdStepTwoFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	sgdStepTwoFloat32AVX512(n, p, &[2]uint64{vector.Float32(s[0]), vector.Float32(s[1])}, index)
+}
+
+var sgdStepTwoVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: sgdStepTwoFloat32AVX2Loop, AVX512: sgdStepTwoFloat32AVX512Loop, Past: vector.Loops{AVX2: sgdStepTwoFloat32PastAVX2Loop, AVX512: sgdStepTwoFloat32PastAVX512Loop}},
 }

@@ -50,6 +50,86 @@ func AdamStep(params, grads, first, second []*core.Tensor, rate, gain1, keep2, g
 	return core.KernelInto(apply, dst)
 }
 
+var adamStepTwoOp = ir.Op{
+	Name:    "adam_step_two",
+	Doc:     "is adam_step by the mean of grads and others.",
+	Kind:    ir.Joint,
+	In:      []ir.Operand{{Name: "grads"}, {Name: "others"}},
+	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "gain1", Kind: ir.AttrFloat}, {Name: "keep2", Kind: ir.AttrFloat}, {Name: "gain2", Kind: ir.AttrFloat}, {Name: "eps", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}, {Name: "shrink", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "params"}, {Name: "first"}, {Name: "second"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"shrink*params - rate*((first + gain1*(0.5*grads + 0.5*others + decay*params - first))/(sqrt(keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))) + eps))", "first + gain1*(0.5*grads + 0.5*others + decay*params - first)", "keep2*second + gain2*((0.5*grads + 0.5*others + decay*params)*(0.5*grads + 0.5*others + decay*params))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.AdamStepTwo}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "adam_step_two"}}},
+	Tags: ir.TagHidden | ir.TagNarrow,
+}
+
+// AdamStepTwoOp returns the descriptor of adam_step_two, which must not be
+// changed.
+func AdamStepTwoOp() *ir.Op {
+	return &adamStepTwoOp
+}
+
+// AdamStepTwo is adam_step by the mean of grads and others. The lists have
+// one length, and their i-th tensors belong together.
+func AdamStepTwo(params, grads, others, first, second []*core.Tensor, rate, gain1, keep2, gain2, eps, decay, shrink float64) error {
+	apply := core.Apply{
+		Op:    &adamStepTwoOp,
+		Attrs: []ir.Value{ir.FloatValue(rate), ir.FloatValue(gain1), ir.FloatValue(keep2), ir.FloatValue(gain2), ir.FloatValue(eps), ir.FloatValue(decay), ir.FloatValue(shrink)},
+	}
+	dst, err := joined(&adamStepTwoOp, len(params), params, first, second)
+	if err == nil {
+		apply.In, err = joined(&adamStepTwoOp, len(params), grads, others)
+	}
+	if err != nil {
+		return err
+	}
+	return core.KernelInto(apply, dst)
+}
+
+var meanOfTwoOp = ir.Op{
+	Name:    "mean_of_two",
+	Doc:     "writes the mean of grads and others to means, or adds it with add.",
+	Kind:    ir.Joint,
+	In:      []ir.Operand{{Name: "grads"}, {Name: "others"}},
+	Attrs:   []ir.Attr{{Name: "add", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "means"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(add, means + (0.5*grads + 0.5*others), 0.5*grads + 0.5*others)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.MeanOfTwo}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "mean_of_two"}}},
+	Tags: ir.TagHidden | ir.TagNarrow,
+}
+
+// MeanOfTwoOp returns the descriptor of mean_of_two, which must not be
+// changed.
+func MeanOfTwoOp() *ir.Op {
+	return &meanOfTwoOp
+}
+
+// MeanOfTwo writes the mean of grads and others to means, or adds it with
+// add. The lists have one length, and their i-th tensors belong together.
+func MeanOfTwo(means, grads, others []*core.Tensor, add bool) error {
+	apply := core.Apply{
+		Op:    &meanOfTwoOp,
+		Attrs: []ir.Value{ir.BoolValue(add)},
+	}
+	dst, err := joined(&meanOfTwoOp, len(means), means)
+	if err == nil {
+		apply.In, err = joined(&meanOfTwoOp, len(means), grads, others)
+	}
+	if err != nil {
+		return err
+	}
+	return core.KernelInto(apply, dst)
+}
+
 var sgdMomentumStepOp = ir.Op{
 	Name:    "sgd_momentum_step",
 	Doc:     "makes momenta momentum*momenta + share*d, d being grads + decay*params, and moves params by -rate*momenta, or by -rate*(d + momentum*momenta) with nesterov.",
@@ -92,6 +172,46 @@ func SGDMomentumStep(params, grads, momenta []*core.Tensor, rate, momentum, shar
 	return core.KernelInto(apply, dst)
 }
 
+var sgdMomentumStepTwoOp = ir.Op{
+	Name:    "sgd_momentum_step_two",
+	Doc:     "is sgd_momentum_step by the mean of grads and others.",
+	Kind:    ir.Joint,
+	In:      []ir.Operand{{Name: "grads"}, {Name: "others"}},
+	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "momentum", Kind: ir.AttrFloat}, {Name: "share", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}, {Name: "nesterov", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "params"}, {Name: "momenta"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"params - rate*where(nesterov, 0.5*grads + 0.5*others + decay*params + momentum*(momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)), momentum*momenta + share*(0.5*grads + 0.5*others + decay*params))", "momentum*momenta + share*(0.5*grads + 0.5*others + decay*params)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDMomentumStepTwo}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_momentum_step_two"}}},
+	Tags: ir.TagHidden | ir.TagNarrow,
+}
+
+// SGDMomentumStepTwoOp returns the descriptor of sgd_momentum_step_two, which
+// must not be changed.
+func SGDMomentumStepTwoOp() *ir.Op {
+	return &sgdMomentumStepTwoOp
+}
+
+// SGDMomentumStepTwo is sgd_momentum_step by the mean of grads and others.
+// The lists have one length, and their i-th tensors belong together.
+func SGDMomentumStepTwo(params, grads, others, momenta []*core.Tensor, rate, momentum, share, decay float64, nesterov bool) error {
+	apply := core.Apply{
+		Op:    &sgdMomentumStepTwoOp,
+		Attrs: []ir.Value{ir.FloatValue(rate), ir.FloatValue(momentum), ir.FloatValue(share), ir.FloatValue(decay), ir.BoolValue(nesterov)},
+	}
+	dst, err := joined(&sgdMomentumStepTwoOp, len(params), params, momenta)
+	if err == nil {
+		apply.In, err = joined(&sgdMomentumStepTwoOp, len(params), grads, others)
+	}
+	if err != nil {
+		return err
+	}
+	return core.KernelInto(apply, dst)
+}
+
 var sgdStepOp = ir.Op{
 	Name:    "sgd_step",
 	Doc:     "moves params by -rate*(grads + decay*params).",
@@ -124,6 +244,46 @@ func SGDStep(params, grads []*core.Tensor, rate, decay float64) error {
 	dst, err := joined(&sgdStepOp, len(params), params)
 	if err == nil {
 		apply.In, err = joined(&sgdStepOp, len(params), grads)
+	}
+	if err != nil {
+		return err
+	}
+	return core.KernelInto(apply, dst)
+}
+
+var sgdStepTwoOp = ir.Op{
+	Name:    "sgd_step_two",
+	Doc:     "is sgd_step by the mean of grads and others.",
+	Kind:    ir.Joint,
+	In:      []ir.Operand{{Name: "grads"}, {Name: "others"}},
+	Attrs:   []ir.Attr{{Name: "rate", Kind: ir.AttrFloat}, {Name: "decay", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "params"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"params - rate*(0.5*grads + 0.5*others + decay*params)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.SGDStepTwo}, {For: "cuda", Of: &code.Kernels{Module: "optimizer", Symbol: "sgd_step_two"}}},
+	Tags: ir.TagHidden | ir.TagNarrow,
+}
+
+// SGDStepTwoOp returns the descriptor of sgd_step_two, which must not be
+// changed.
+func SGDStepTwoOp() *ir.Op {
+	return &sgdStepTwoOp
+}
+
+// SGDStepTwo is sgd_step by the mean of grads and others. The lists have one
+// length, and their i-th tensors belong together.
+func SGDStepTwo(params, grads, others []*core.Tensor, rate, decay float64) error {
+	apply := core.Apply{
+		Op:    &sgdStepTwoOp,
+		Attrs: []ir.Value{ir.FloatValue(rate), ir.FloatValue(decay)},
+	}
+	dst, err := joined(&sgdStepTwoOp, len(params), params)
+	if err == nil {
+		apply.In, err = joined(&sgdStepTwoOp, len(params), grads, others)
 	}
 	if err != nil {
 		return err

@@ -189,8 +189,9 @@ type Overlapper interface {
 	// Overlaps reports whether the calls of a batch may be given to another stream than the batch
 	// before, where the current stream is s. It is alike on all ranks.
 	Overlaps(s device.StreamID, calls ...*Call) bool
-	// Binds reports whether all ranks that capture a batch replay it together, in the same graph.
-	Binds(calls ...*Call) bool
+	// Binds reports whether ranks wait for one another in a batch itself, so that all make it in one way: at
+	// once or, where it is captured, by replays of the same graph.
+	Binds(captured bool, calls ...*Call) bool
 }
 
 // A Replayer is a Communicator that compares what its rank replays with what ranks of other processes

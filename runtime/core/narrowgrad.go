@@ -13,6 +13,8 @@ import (
 // reads it as it is needs no memory for more, and does not wait for the conversion.
 type narrowGrad struct {
 	from  *Tensor
+	other *Tensor  // the gradient is the mean of from and this; nil: it is from
+	mean  MeanFunc // with other
 	into  *Tensor  // where it is converted to; nil: to memory of its own
 	dtype ir.DType // that it is converted to
 	wide  bool     // the state's gradient is what from was converted to
@@ -23,10 +25,24 @@ type narrowGrad struct {
 	passed bool
 }
 
+// A MeanFunc writes the mean of two tensors of a narrower dtype to memory.
+type MeanFunc func(into, from, other *Tensor) error
+
 // SetNarrowGrad replaces the gradient accumulated for t by what from, of another dtype, is in
 // that of t. It is converted when it is first asked for; until then nobody may change from. into
 // is memory for that, of t's shape and dtype, or nil.
 func (t *Tensor) SetNarrowGrad(from, into *Tensor) error {
+	return t.setNarrow(&narrowGrad{from: from, into: into})
+}
+
+// SetMeanGrad is SetNarrowGrad of the mean of two, by which steps can be made without it: it is
+// computed when somebody asks for the gradient.
+func (t *Tensor) SetMeanGrad(from, other, into *Tensor, mean MeanFunc) error {
+	return t.setNarrow(&narrowGrad{from: from, other: other, into: into, mean: mean})
+}
+
+// setNarrow makes n the gradient, with handles of its own on what it has.
+func (t *Tensor) setNarrow(n *narrowGrad) error {
 	if err := t.Err(); err != nil {
 		return err
 	}
@@ -36,17 +52,24 @@ func (t *Tensor) SetNarrowGrad(from, into *Tensor) error {
 	case Recording():
 		return recorderNow().fail(fmt.Errorf("set_narrow_grad: %w: a gradient that is not of its tensor's dtype", ErrUnrecordable))
 	}
-	if err := t.fits(from, from.DType()); err != nil {
-		return err
-	}
-	n := &narrowGrad{dtype: t.dtype, made: graph.Current(t.dev)}
-	if into != nil {
-		if err := t.fits(into, t.dtype); err != nil {
+	narrow := n.from.DType()
+	for _, g := range []struct {
+		of **Tensor
+		dt ir.DType
+	}{{&n.from, narrow}, {&n.other, narrow}, {&n.into, t.dtype}} {
+		if *g.of == nil && g.of != &n.from {
+			continue
+		}
+		if err := t.fits(*g.of, g.dt); err != nil {
 			return err
 		}
-		n.into = into.alias()
 	}
-	n.from = from.alias()
+	n.dtype, n.made = t.dtype, graph.Current(t.dev)
+	for _, g := range []**Tensor{&n.from, &n.other, &n.into} {
+		if *g != nil {
+			*g = (*g).alias()
+		}
+	}
 	t.grad.mu.Lock()
 	defer t.grad.mu.Unlock()
 	t.grad.replace(nil)
@@ -73,12 +96,27 @@ func (t *Tensor) GradAsItIs() *Tensor {
 		return t.Grad()
 	}
 	t.grad.mu.Lock()
-	if n := t.grad.narrow; n != nil && !n.wide && !n.passed {
+	if n := t.grad.narrow; n != nil && !n.wide && !n.passed && n.other == nil {
 		defer t.grad.mu.Unlock()
 		return n.from.again(n.from.layout)
 	}
 	t.grad.mu.Unlock()
 	return t.Grad()
+}
+
+// GradOfTwo returns the two whose mean the gradient is that SetMeanGrad gave, and what computes it,
+// where nobody has asked for it yet; nil otherwise.
+func (t *Tensor) GradOfTwo() (from, other *Tensor, mean MeanFunc) {
+	if t == nil || t.grad == nil || Recording() {
+		return nil, nil, nil
+	}
+	t.grad.mu.Lock()
+	defer t.grad.mu.Unlock()
+	n := t.grad.narrow
+	if n == nil || n.wide || n.passed || n.other == nil {
+		return nil, nil, nil
+	}
+	return n.from.again(n.from.layout), n.other.again(n.other.layout), n.mean
 }
 
 // GradRenewed returns what notes that the elements of a gradient that SetNarrowGrad gave are
@@ -151,15 +189,7 @@ func (s *gradState) held() *Tensor {
 	Unrecorded(func() {
 		OutsideScope(func() {
 			NoGrad(func() {
-				if wide != nil {
-					err = CopyFrom(wide, n.from, TransferOptions{}, nil)
-					return
-				}
-				made := castTo(n.from, n.dtype)
-				if err = made.Err(); err == nil {
-					wide = made.alias()
-				}
-				made.Release()
+				wide, err = n.widened(wide)
 			})
 		})
 	})
@@ -173,10 +203,35 @@ func (s *gradState) held() *Tensor {
 	return wide
 }
 
+// widened writes the gradient to wide, or where that is nil to memory of its own, which it returns.
+func (n *narrowGrad) widened(wide *Tensor) (*Tensor, error) {
+	own := wide == nil
+	if own {
+		made := castTo(n.from, n.dtype)
+		defer made.Release()
+		if err := made.Err(); err != nil {
+			return nil, err
+		}
+		wide = made.alias()
+	}
+	var err error
+	switch {
+	case n.other != nil:
+		err = n.mean(wide, n.from, n.other)
+	case !own:
+		err = CopyFrom(wide, n.from, TransferOptions{}, nil)
+	}
+	if err != nil && own {
+		wide.Release()
+	}
+	return wide, err
+}
+
 // drop lets go of the elements.
 func (n *narrowGrad) drop() {
-	n.from.Release()
-	if n.into != nil {
-		n.into.Release()
+	for _, t := range []*Tensor{n.from, n.other, n.into} {
+		if t != nil {
+			t.Release()
+		}
 	}
 }

@@ -283,18 +283,10 @@ func (g *Graph) Replay() error {
 		}
 		return fmt.Errorf("graph: replay: %w", ErrEmpty)
 	}
-	if err := g.work.check(); err != nil {
-		return fmt.Errorf("graph: replay: %w", err)
-	}
-	if !g.work.tape.Empty() {
-		g.work.tape.Advance()
-	}
 	on := stream.Current(g.dev)
-	err := observe.Give(observe.Work{Driver: g.drv, Device: g.dev, Stream: on.ID(), What: "graph"}, func() error { return g.work.launch(on) })
-	if err != nil {
-		g.work.fail(len(g.work.checks), err)
-	} else {
-		err = stream.SettleIfBlocking(g.drv, g.dev, on.ID())
+	err := refuse(g.drv, on)
+	if err == nil {
+		err = g.work.replay(g.drv, on)
 	}
 	if err != nil {
 		return fmt.Errorf("graph: replay: %w", err)
@@ -302,16 +294,48 @@ func (g *Graph) Replay() error {
 	return nil
 }
 
-// launch gives the work to a stream.
-func (w *work) launch(s stream.Stream) error {
-	err := w.Launch(s.ID())
-	if err != nil || len(w.keep) == 0 {
+// refuse returns an error where a stream is captured, before anybody is told of a replay. The capture fails
+// with it.
+func refuse(drv device.Driver, on stream.Stream) error {
+	c, able := drv.(device.Capturer)
+	dev := on.Device().Index
+	if !able || c.CaptureOf(dev, on.ID()) == 0 {
+		return nil
+	}
+	return Of(drv, dev, on.ID()).Refuse(fmt.Errorf("%w: %s cannot be given recorded work, its work is recorded and not done", device.ErrCapturing, on))
+}
+
+// replay gives the work to a stream, if all whom it needs agree, and marks where it ends.
+func (w *work) replay(drv device.Driver, on stream.Stream) error {
+	if err := w.check(); err != nil {
 		return err
+	}
+	if !w.tape.Empty() {
+		w.tape.Advance()
+	}
+	dev := on.Device()
+	err := observe.Give(observe.Work{Driver: drv, Device: dev, Stream: on.ID(), What: "graph"}, func() error { return w.Launch(on.ID()) })
+	if err != nil {
+		w.fail(len(w.checks), err)
+		return err
+	}
+	return errors.Join(w.mark(on), stream.SettleIfBlocking(drv, dev, on.ID()))
+}
+
+// mark records where a replay ends that a stream has, for who frees what it reads and writes. Where the device
+// cannot, it waits for the replay.
+func (w *work) mark(on stream.Stream) error {
+	if len(w.keep) == 0 {
+		return nil
 	}
 	if w.done == nil {
 		w.done = stream.NewEvent()
 	}
-	return w.done.Record(s)
+	err := w.done.Record(on)
+	if err != nil {
+		err = errors.Join(err, on.Synchronize(context.Background()))
+	}
+	return err
 }
 
 // Reset frees the recorded work, after which the graph can be captured again. Replays

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/compile"
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
@@ -80,6 +81,79 @@ func TestNarrowGradients(t *testing.T) {
 	must(t, p.ZeroGrad())
 	if _, has := p.Grad(); has || p.Handle().GradAsItIs() != nil {
 		t.Error("a gradient that was forgotten is there")
+	}
+}
+
+// TestMeanGradients: a gradient that was given as two whose mean it is, is that mean to all that ask for it;
+// who reads both has them until then.
+func TestMeanGradients(t *testing.T) {
+	calls := 0
+	mean := func(into, from, other *core.Tensor) error {
+		calls++
+		list := func(t *core.Tensor) []*core.Tensor { return []*core.Tensor{t} }
+		return ops.MeanOfTwo(list(into), list(from), list(other), false)
+	}
+	both := func(what string, p tensor.Tensor, want bool) {
+		t.Helper()
+		a, b, by := p.Handle().GradOfTwo()
+		if (a != nil) != want || (b != nil) != want || (by != nil) != want {
+			t.Errorf("%s: both are there: %v, %v, and what computes the mean: %v; want %v", what, a != nil, b != nil, by != nil, want)
+		}
+		a.Release()
+		b.Release()
+	}
+	give := func(into *core.Tensor) (p, a tensor.Tensor) {
+		p = tensor.Zeros([]int{2}, tensor.RequireGrad())
+		a, b := tensor.From([]float32{1, 3}).ToType(tensor.BFloat16), tensor.From([]float32{2, -3}).ToType(tensor.BFloat16)
+		must(t, p.Handle().SetMeanGrad(a.Handle(), b.Handle(), into, mean))
+		b.Release() // the gradient holds it
+		return p, a
+	}
+	p, _ := give(nil)
+	both("at first", p, true)
+	gradientIs(t, "asked for", p, 1.5, 0)
+	gradientIs(t, "asked for again", p, 1.5, 0)
+	both("asked for", p, false)
+	if calls != 1 {
+		t.Errorf("the mean was computed %d times, want once", calls)
+	}
+	p, _ = give(nil)
+	if g := p.Handle().GradAsItIs(); g.DType() != tensor.Float32 {
+		t.Errorf("who reads one tensor has %s", g.DType())
+	}
+	p, _ = give(nil)
+	must(t, p.MulScalar(3).Sum().Backward())
+	gradientIs(t, "accumulated", p, 4.5, 3)
+
+	kept := tensor.Zeros([]int{2})
+	p, a := give(kept.Handle())
+	renewed := p.Handle().GradRenewed()
+	gradientIs(t, "in memory of the caller's", p, 1.5, 0)
+	if g, _ := p.Grad(); !g.SharesStorage(kept) {
+		t.Error("the gradient has memory of its own")
+	}
+	must(t, a.AddScalarInPlace(2))
+	renewed()
+	both("renewed", p, true)
+	gradientIs(t, "renewed", p, 2.5, 1)
+
+	p, _ = give(nil)
+	must(t, p.ZeroGrad())
+	both("forgotten", p, false)
+	narrow, _ := narrowed(t, nil, 1)
+	both("of one tensor", narrow, false)
+	refused := errors.New("no mean")
+	p, a = give(nil)
+	var made *core.Tensor
+	must(t, p.Handle().SetMeanGrad(a.Handle(), a.Handle(), nil, func(into, _, _ *core.Tensor) error {
+		made = into
+		return refused
+	}))
+	if g, _ := p.Grad(); !errors.Is(g.Err(), refused) {
+		t.Errorf("where the mean fails: %v", g.Err())
+	}
+	if err := made.Err(); !errors.Is(err, core.ErrReleased) {
+		t.Errorf("what the mean was to be written to is still there: %v", err)
 	}
 }
 
@@ -163,6 +237,7 @@ func TestNarrowGradientsRefused(t *testing.T) {
 		"float16 [3] on cpu for the gradient of": leaf.Handle().SetNarrowGrad(half(3), nil),
 		"float16 [2] on cpu for the gradient of": leaf.Handle().SetNarrowGrad(half(2), half(2)),
 		"zero Tensor":                            leaf.Handle().SetNarrowGrad(nil, nil),
+		"float16 [4] on cpu for the gradient of": leaf.Handle().SetMeanGrad(half(2), half(4), nil, nil),
 	} {
 		if err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%v; want %q", err, text)

@@ -1,10 +1,12 @@
 package nccl
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver/dl"
@@ -20,8 +22,8 @@ type gpus interface {
 }
 
 // A Communicator is one rank's end of a group of GPUs. Beside the library's own checks there
-// are none between ranks: one that makes another call than the others is found by the
-// timeout of those that wait for it.
+// are none between ranks: one that makes another call than the others is found by whoever makes
+// the calls, by the monitor, or by the timeout of those that wait for it.
 //
 // It is two of the library's. The library would begin a thread for each call of one whose
 // calls return at once, which takes longer than a small all-reduce. And one whose calls
@@ -34,19 +36,23 @@ type Communicator struct {
 	device     device.Device
 	driver     gpus
 	timeout    time.Duration
-	spare      device.Memory // a byte for barriers; it is cleared, and stays so
-	fresh      *fresh        // while comm is being made
-	family     *family       // the ends that this process has
-	number     uint64        // calls that were made, but for sends and receives; using guards it
-	monitor    Monitor       // of a group of several processes, or nil
-	name       string        // the group's name to the monitor, which knows it; or ""
+	spare      device.Memory   // a byte for barriers; it is cleared, and stays so
+	fresh      *fresh          // while comm is being made
+	ends       []*Communicator // the group's that this process has
+	number     uint64          // calls that the monitor was told of; using guards it
+	monitor    Monitor         // of a group of several processes, or nil
+	name       string          // the group's name to the monitor, which knows it; or ""
+	recorded   atomic.Bool     // calls were captured
+	telling    sync.Once       // tells the monitor that this rank gives the group up
 
-	using sync.Mutex // held in calls of the library with comm
-	comm  uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
+	using  sync.Mutex // held in calls of the library with comm
+	comm   uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
+	giving *giving    // back of comm, of a group that failed; nil before
 
 	mu      sync.Mutex // guards what follows; not held in calls that may wait
 	root    uintptr    // ncclComm_t; 0 once it was given back
 	err     error      // why the group is of no more use
+	told    error      // what telling tells, which err will be
 	under   *pending   // calls that are being given to the GPU
 	pending []pending  // calls that were given to the GPU and not seen to be done
 	events  []device.EventID
@@ -99,19 +105,31 @@ func (c *Communicator) Err() error {
 }
 
 // Abort ends this rank's calls, those that the GPU is at, too, and those of the other ranks of
-// this process. Other processes are told by the monitor.
+// this process. Other processes are told by the monitor, before: who gets an error may end at once.
 func (c *Communicator) Abort(reason error) {
-	err := fmt.Errorf("rank %d gave up: %w", c.rank, reason)
-	_ = c.abort(err)
+	_ = c.giveUp(fmt.Errorf("rank %d gave up: %w", c.rank, reason))
+}
+
+// giveUp is abort for a reason that other processes have not heard of, who are told first.
+func (c *Communicator) giveUp(err error) error {
 	if c.name != "" {
-		c.monitor.GaveUp(c.name, err.Error())
+		c.telling.Do(func() { // others wait until it is told
+			c.mu.Lock()
+			known := c.err != nil
+			c.told = err
+			c.mu.Unlock()
+			if !known {
+				c.monitor.GaveUp(c.name, err)
+			}
+		})
 	}
+	return c.abort(err)
 }
 
 // abort makes the group of no more use for all ranks of this process, and returns the first
 // reason for that.
 func (c *Communicator) abort(err error) error {
-	for _, other := range c.family.ends {
+	for _, other := range c.ends {
 		if other != c {
 			_ = other.end(err)
 		}
@@ -122,7 +140,7 @@ func (c *Communicator) abort(err error) error {
 // Fail is Abort for a reason that names the rank, of which a monitor or the caller learned.
 func (c *Communicator) Fail(reason error) {
 	c.mu.Lock()
-	c.tidy() // of calls that are done nobody waits for another rank
+	_ = c.tidy() // of calls that are done nobody waits for another rank
 	call := c.under
 	if len(c.pending) > 0 {
 		call = &c.pending[0]
@@ -138,7 +156,9 @@ func (c *Communicator) Fail(reason error) {
 func (c *Communicator) end(err error) error {
 	c.mu.Lock()
 	if c.err == nil {
-		c.err = err
+		if c.err = err; c.told != nil { // the monitor may have it come back in other words
+			c.err = c.told
+		}
 	}
 	err = c.err
 	root := c.root
@@ -177,7 +197,47 @@ func (c *Communicator) drop() {
 	}
 	c.mu.Unlock()
 	if comm != 0 {
-		_ = c.give(fAbort, comm)
+		c.giving = c.giveBack(fAbort, comm)
+	}
+}
+
+// A giving is communicators that are being given back, which the library does once graphs with their calls are
+// freed. Who has these may wait for the one that gives up or closes: that one does not wait for the library for long.
+type giving struct {
+	over chan struct{} // closed when the library has them
+	err  error         // valid then
+}
+
+// giveBack gives communicators back by one of the library's functions, in the background.
+func (c *Communicator) giveBack(f int, comms ...uintptr) *giving {
+	g := &giving{over: make(chan struct{})}
+	go func() {
+		defer close(g.over)
+		for _, comm := range comms {
+			if comm != 0 {
+				g.err = errors.Join(g.err, c.give(f, comm))
+			}
+		}
+	}()
+	return g
+}
+
+// lingering is how long one who closes waits for the library, most of the time for less: what it takes back it
+// has free then.
+const lingering = time.Second
+
+// wait waits for a while, and returns what went wrong so far.
+func (g *giving) wait() error {
+	if g == nil {
+		return nil
+	}
+	late := time.NewTimer(lingering)
+	defer late.Stop()
+	select {
+	case <-g.over:
+		return g.err
+	case <-late.C:
+		return nil
 	}
 }
 
@@ -190,34 +250,53 @@ func (c *Communicator) give(f int, comm uintptr) error {
 	})
 }
 
-// Close gives the communicator back, once the GPU is done with its calls.
+// Close gives the communicator back, once the GPU is done with its calls and graphs with some are freed. It does
+// not wait for the latter for long.
 func (c *Communicator) Close() error {
+	late := c.quiet()
 	first, err := c.shut()
+	err = errors.Join(late, err)
 	if first && c.name != "" {
-		c.monitor.Left(c.name)
+		c.monitor.Left(c.name, c.size)
 	}
 	return err
+}
+
+// quiet waits until no replay of this rank goes on. One may wait for another rank, which ends it where that one
+// gives the group up: nobody could any more once comm was given back. It does not hold using, which that needs.
+func (c *Communicator) quiet() error {
+	if !c.recorded.Load() || c.Err() != nil {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), c.timeout)
+	defer cancel()
+	if err := c.driver.SyncDevice(ctx, c.device.Index); err != nil && ctx.Err() != nil {
+		return c.giveUp(fmt.Errorf("rank %d closes, and its replays do not end in %v: %w", c.rank, c.timeout, collective.ErrTimeout))
+	}
+	return nil // of a device that failed, or that somebody captures
 }
 
 // shut is Close without the monitor, and reports whether it is the first one.
 func (c *Communicator) shut() (first bool, err error) {
 	c.using.Lock()
-	defer c.using.Unlock()
 	c.drop()
+	giving := c.giving // of a group that failed
 	c.mu.Lock()
 	if c.err == nil {
 		c.err = collective.ErrClosed
 	}
-	list := []uintptr{c.comm, c.root}
+	comm, root := c.comm, c.root
 	c.comm, c.root = 0, 0
 	first = !c.closed
 	c.closed = true
 	c.mu.Unlock()
-	for _, comm := range list {
-		if comm != 0 {
-			err = errors.Join(err, c.give(fDestroy, comm))
-		}
+	c.using.Unlock() // who else calls does not wait for the library, and finds why there is no comm
+	_ = giving.wait()
+	if comm != 0 || root != 0 {
+		err = c.giveBack(fDestroy, comm, root).wait()
 	}
+	c.using.Lock()
+	defer c.using.Unlock()
 	return first, errors.Join(err, c.free())
 }
 
@@ -255,9 +334,6 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 			}
 		}
 	}
-	if err := c.family.compare(c, calls); err != nil {
-		return c.fail(err)
-	}
 	c.enter(calls[0])
 	c.tell(s, calls)
 	err := c.driver.InContext(c.device.Index, func() error { return c.group(s, calls) })
@@ -273,9 +349,9 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	return err
 }
 
-// fail is abort by the one who holds using.
+// fail is giveUp by the one who holds using.
 func (c *Communicator) fail(err error) error {
-	err = c.abort(err)
+	err = c.giveUp(err)
 	c.drop()
 	return err
 }

@@ -251,32 +251,6 @@ func TestHangs(t *testing.T) {
 	must(t, c.Close())
 }
 
-// TestCompares: where one process has all ranks, their calls are compared, and the one that
-// differs ends the group for all.
-func TestCompares(t *testing.T) {
-	f := newFake(t)
-	list := f.group(2, patience.Left(t))
-	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
-	w := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{5}, Strides: []int{1}}
-	for rank, c := range list {
-		s, err := f.drv.NewStream(rank, 0)
-		must(t, err)
-		must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
-		if rank == 0 {
-			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
-			continue
-		}
-		err = c.Do(s, &collective.Call{Kind: collective.AllReduce, In: w, Out: w})
-		want := "call 2 of the group: the ranks make different calls: rank 0 makes all-reduce(sum) of float32 [4], rank 1 all-reduce(sum) of float32 [5]"
-		if !errors.Is(err, collective.ErrMismatch) || err.Error() != want || list[0].Err() == nil || list[0].Err().Error() != want {
-			t.Errorf("another shape: %v; rank 0 has %v", err, list[0].Err())
-		}
-	}
-	if n := len(list[0].family.made); n != 0 {
-		t.Errorf("%d calls are remembered", n)
-	}
-}
-
 // A told is a Monitor that notes what was made.
 type told struct {
 	Monitor
@@ -317,6 +291,140 @@ func TestReplayed(t *testing.T) {
 	}
 }
 
+// A listening is a Monitor that is told why ends are given up.
+type listening struct {
+	Monitor
+	gaveUp func(why error)
+}
+
+func (m listening) Made(string, int, uint64, []string) {}
+func (m listening) GaveUp(_ string, why error)         { m.gaveUp(why) }
+func (m listening) Left(string, int)                   {}
+
+// TestToldFirst: who gives a group up tells the other processes before anybody of this one is told, for the
+// process may end then. What comes back of that is not another reason.
+func TestToldFirst(t *testing.T) {
+	why := errors.New("its disk is full")
+	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+	call := &collective.Call{Kind: collective.AllReduce, In: v, Out: v}
+	for _, k := range []struct {
+		name string
+		do   func(c *Communicator, f *fake, s device.StreamID)
+		want string
+	}{
+		{"aborts", func(c *Communicator, _ *fake, _ device.StreamID) { c.Abort(why) }, "rank 0 gave up: its disk is full"},
+		{"a call fails", func(c *Communicator, f *fake, s device.StreamID) {
+			c.driver = failing{f.drv, func() {}, why}
+			_ = c.Do(s, call)
+		}, "all-reduce(sum) of float32 [4]: its disk is full"},
+		{"the GPU fails", func(c *Communicator, f *fake, s device.StreamID) {
+			c.driver = faulty{f.drv, why}
+			_ = c.Do(s, call)
+		}, "all-reduce(sum) of float32 [4]: its disk is full"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFake(t)
+			c := f.group(1, time.Hour)[0]
+			s, err := f.drv.NewStream(0, 0)
+			must(t, err)
+			var told []error
+			c.name = "g"
+			c.monitor = listening{gaveUp: func(why error) {
+				if told = append(told, why); c.Err() != nil {
+					t.Errorf("the group has failed already with %v", c.Err())
+				}
+				c.Fail(errors.New("rank 0 said so")) // as rank 0 of a group is told at once
+			}}
+			k.do(c, f, s)
+			if !patience.Until(t, func() bool { return c.Err() != nil }) {
+				t.Fatal("nobody noticed")
+			}
+			c.Abort(errors.New("no more"))
+			if len(told) != 1 || told[0].Error() != k.want || !errors.Is(c.Err(), why) || c.Err().Error() != k.want {
+				t.Errorf("told %v, the group's error is %v; want %s once", told, c.Err(), k.want)
+			}
+		})
+	}
+}
+
+// TestGraphsStay: who gives a group up, or closes it, frees graphs with its calls only then. The library waits for
+// that, and nobody for the library.
+func TestGraphsStay(t *testing.T) {
+	for _, k := range []struct {
+		name string
+		do   func(c *Communicator) error
+		want string
+	}{
+		{"aborts", func(c *Communicator) error { c.Abort(errors.New("no more")); return nil }, "abort root 0\nabort 0\n"},
+		{"aborts and closes", func(c *Communicator) error { c.Abort(errors.New("no more")); return c.Close() }, "abort root 0\nabort 0\n"},
+		{"closes", (*Communicator).Close, "destroy 0\ndestroy root 0\n"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFake(t)
+			c := f.group(1, time.Hour)[0]
+			f.reset(success, 0)
+			f.call("fake_graphs", 1)
+			done := make(chan error)
+			go func() { done <- k.do(c) }()
+			select {
+			case err := <-done:
+				must(t, err)
+			case <-time.After(patience.Left(t) / 2):
+				t.Error("it waits for graphs")
+			}
+			f.call("fake_graphs", 0)
+			patience.Until(t, func() bool { return strings.HasSuffix(f.said(), k.want) })
+			f.compare("what was given back", k.want)
+		})
+	}
+}
+
+// TestClosesInReplay: a rank that closes while a replay of its own waits for another rank keeps its communicator
+// until that one gives up, or the timeout is over.
+func TestClosesInReplay(t *testing.T) {
+	for _, k := range []struct {
+		name    string
+		timeout time.Duration
+		want    error
+	}{
+		{"another rank gives up", time.Hour, nil},
+		{"nobody does", 50 * time.Millisecond, collective.ErrTimeout},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFake(t)
+			list := f.group(2, time.Hour)
+			c := list[0]
+			c.timeout = k.timeout
+			s, err := f.drv.NewStream(0, 0)
+			must(t, err)
+			_, err = f.drv.BeginCapture(0, s, device.CaptureOptions{})
+			must(t, err)
+			v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+			r, err := f.drv.EndCapture(0, s)
+			must(t, err)
+			defer r.Destroy()
+			release, err := f.drv.Hold(0, s) // a replay, which ends as the root is aborted
+			must(t, err)
+			f.reset(success, 0)
+			done := make(chan error)
+			go func() { done <- c.Close() }()
+			if k.want == nil {
+				time.Sleep(20 * time.Millisecond) // time to give it back
+				f.compare("what is done in the replay", "")
+				list[1].Abort(errors.New("no more"))
+			}
+			if !patience.Until(t, func() bool { return strings.Contains(f.said(), "abort root 0\n") }) {
+				t.Errorf("the replay is not ended; said %q", f.said())
+			}
+			release()
+			if err := <-done; k.want == nil && err != nil || !errors.Is(err, k.want) {
+				t.Errorf("Close: %v, want %v", err, k.want)
+			}
+		})
+	}
+}
+
 // TestNobodyComes: joining ends with the timeout.
 func TestNobodyComes(t *testing.T) {
 	f := newFake(t)
@@ -334,6 +442,14 @@ func TestNobodyComes(t *testing.T) {
 type failing struct {
 	simulatedGPUs
 	fail func()
+	err  error // of recording events
+}
+
+func (d failing) RecordEvent(dev int, e device.EventID, s device.StreamID) error {
+	if d.err != nil {
+		return d.err
+	}
+	return d.simulatedGPUs.RecordEvent(dev, e, s)
 }
 
 func (d failing) CaptureOf(dev int, s device.StreamID) device.CaptureID {
@@ -350,7 +466,7 @@ func TestFailsLate(t *testing.T) {
 	must(t, err)
 	f.reset(success, 0)
 	gone := errors.New("rank 1 is gone")
-	c.driver = failing{f.drv, func() { c.Fail(gone) }}
+	c.driver = failing{f.drv, func() { c.Fail(gone) }, nil}
 	v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
 	must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
 	f.ended(fmt.Sprintf("allreduce 0 0 4 type 7 op 0 comm 0 stream %d;abort root 0\nabort 0\n", s))

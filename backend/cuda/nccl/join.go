@@ -27,7 +27,6 @@ func New(id ID, devices []device.Device, first, size int, timeout time.Duration,
 		return nil, err
 	}
 	out := make([]*Communicator, len(devices))
-	f := &family{ends: out, all: len(devices) == size, made: map[uint64]*made{}}
 	for i, d := range devices {
 		d, drv, err := device.Find(d)
 		if err != nil {
@@ -37,7 +36,7 @@ func New(id ID, devices []device.Device, first, size int, timeout time.Duration,
 		if !ok {
 			return nil, fmt.Errorf("rank %d: %w: NCCL is for GPUs, not %s", first+i, device.ErrUnavailable, d)
 		}
-		out[i] = &Communicator{lib: l, rank: first + i, size: size, device: d, driver: on, timeout: timeout, family: f, monitor: monitor}
+		out[i] = &Communicator{lib: l, rank: first + i, size: size, device: d, driver: on, timeout: timeout, ends: out, monitor: monitor}
 	}
 	if err := begin(id, out); err != nil {
 		for _, c := range out {

@@ -41,10 +41,10 @@ type Monitor interface {
 	// Made notes calls that an end of a group of size ranks made or replayed, but for sends and
 	// receives: the number of the first, and what each is.
 	Made(group string, size int, first uint64, calls []string)
-	// GaveUp notes that the end was aborted, and why.
-	GaveUp(group, reason string)
-	// Left notes that the end was closed.
-	Left(group string)
+	// GaveUp notes that the end is given up, and why.
+	GaveUp(group string, why error)
+	// Left notes that the end of a group of size ranks was closed.
+	Left(group string, size int)
 }
 
 // tell has the monitor, if there is one, know of calls that are made, but for those that are captured,
@@ -90,6 +90,7 @@ func (c *Communicator) captured(s device.StreamID) bool {
 // not done, and nobody waits for it.
 func (c *Communicator) note(s device.StreamID, call *collective.Call) error {
 	if c.captured(s) {
+		c.recorded.Store(true)
 		return nil
 	}
 	c.mu.Lock()
@@ -129,8 +130,10 @@ func (c *Communicator) look() {
 	for {
 		time.Sleep(interval)
 		c.mu.Lock()
-		c.tidy()
-		late := c.late()
+		late := c.tidy()
+		if late == nil {
+			late = c.late()
+		}
 		if c.closed {
 			late = nil
 		}
@@ -138,7 +141,7 @@ func (c *Communicator) look() {
 		more := c.watched
 		c.mu.Unlock()
 		if late != nil {
-			_ = c.abort(late) // calls of the group return it; tidy may have forgotten the last of them
+			_ = c.giveUp(late) // calls of the group return it; tidy may have forgotten the last of them
 		}
 		if !more {
 			return
@@ -146,21 +149,23 @@ func (c *Communicator) look() {
 	}
 }
 
-// tidy forgets calls that are done, and all of a group that is of no more use. The caller
-// holds mu.
-func (c *Communicator) tidy() {
+// tidy forgets calls that are done, and all of a group that is of no more use. It returns what is wrong with
+// the GPU. The caller holds mu.
+func (c *Communicator) tidy() error {
 	for len(c.pending) > 0 {
 		p := c.pending[0]
 		done, err := c.driver.EventDone(c.device.Index, p.event)
-		if err != nil && c.err == nil {
-			c.err = fmt.Errorf("%s: %w", p.call, err)
-		}
-		if !done && c.err == nil {
-			return
+		switch {
+		case c.err != nil:
+		case err != nil:
+			return fmt.Errorf("%s: %w", p.call, err)
+		case !done:
+			return nil
 		}
 		c.events = append(c.events, p.event)
 		c.pending = c.pending[1:]
 	}
+	return nil
 }
 
 // late returns what is wrong with the calls that are under way, or nil. The caller holds mu.

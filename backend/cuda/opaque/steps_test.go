@@ -27,8 +27,22 @@ func TestSteps(t *testing.T) {
 		"adamw": {4, func(l [][]*core.Tensor) error {
 			return ops.AdamStep(l[0], l[1], l[2], l[3], 0.01, 0.8, 0.5, 0.5, 1e-3, 0, 0.99)
 		}},
+		"sgd of two": {3, func(l [][]*core.Tensor) error { return ops.SGDStepTwo(l[0], l[1], l[2], 0.1, 0.01) }},
+		"momentum of two": {4, func(l [][]*core.Tensor) error {
+			return ops.SGDMomentumStepTwo(l[0], l[1], l[2], l[3], 0.1, 0.9, 0.7, 0.01, false)
+		}},
+		"adam of two": {5, func(l [][]*core.Tensor) error {
+			return ops.AdamStepTwo(l[0], l[1], l[2], l[3], l[4], 0.01, 0.1, 0.999, 0.001, 1e-8, 0.01, 1)
+		}},
+		"mean of two": {3, func(l [][]*core.Tensor) error { return ops.MeanOfTwo(l[0], l[1], l[2], true) }},
 	}
+	// By two lists of gradients, the last of which is this one.
+	two := map[string]int{"sgd of two": 2, "momentum of two": 2, "adam of two": 2, "mean of two": 2}
 	for name, step := range steps {
+		dtypes := ir.ClassFloat
+		if two[name] > 0 {
+			dtypes = ir.SetOf(ir.Float32)
+		}
 		grads := ir.Invalid // of each dtype beside parameters in float32, or that of the parameters
 		test := func(t *testing.T, s source, dt ir.DType) {
 			cpu, gpu := make([][]*core.Tensor, step.lists), make([][]*core.Tensor, step.lists)
@@ -40,11 +54,11 @@ func TestSteps(t *testing.T) {
 				for i := range step.lists {
 					layouts := []layout{dense, dense, transposed, sliced}
 					next := func() float64 { return s.Float64() - 0.5 }
-					if i == 3 {
+					if i == 3+max(0, two[name]-1) {
 						next = s.Float64 // a mean of squares
 					}
 					of := dt
-					if i == 1 && grads != ir.Invalid {
+					if i > 0 && (i == 1 || i == two[name]) && grads != ir.Invalid {
 						of = grads
 					}
 					p := s.tensor(of, shape, layouts[s.IntN(len(layouts))], next)
@@ -67,7 +81,7 @@ func TestSteps(t *testing.T) {
 				}
 			}
 		}
-		trials(t, ir.ClassFloat, 1, test)
+		trials(t, dtypes, 1, test)
 		for _, grads = range ir.Narrow() {
 			trials(t, ir.SetOf(ir.Float32), 1, test)
 		}

@@ -22,17 +22,16 @@ type hub struct {
 	err      error      // why the group is of no more use
 	broken   chan struct{}
 	left     []bool   // by rank: closed the group
-	made     []uint64 // by rank: batches that it came with
+	made     []uint64 // by rank: batches made by copies that it came with
 	meetings map[uint64]*meeting
 }
 
-// A meeting is the calls of one batch that all ranks make, one at least.
+// A meeting is the calls of one batch that all ranks make by copies, one at least.
 type meeting struct {
 	number   uint64
 	calls    [][]*collective.Call // by rank; nil: not there yet
 	first    int                  // the rank that came first
 	come     int
-	copies   bool    // it is made by copies
 	captured bool    // it is captured
 	gates    []*gate // in the order in which ranks pass them
 	sides    []side  // by rank: what the others know of it, from the first gate on
@@ -99,7 +98,7 @@ func (h *hub) shut() {
 }
 
 // arrive notes the next batch of a rank, and compares it with that of the rank that came first.
-func (h *hub) arrive(rank int, calls []*collective.Call, copies, captured bool) (*meeting, error) {
+func (h *hub) arrive(rank int, calls []*collective.Call, captured bool) (*meeting, error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.err != nil {
@@ -109,10 +108,8 @@ func (h *hub) arrive(rank int, calls []*collective.Call, copies, captured bool) 
 	number := h.made[rank]
 	m := h.meetings[number]
 	if m == nil {
-		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, copies: copies, captured: captured}
-		if copies {
-			m.sides, m.idle = make([]side, h.size), make(chan struct{})
-		}
+		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, captured: captured,
+			sides: make([]side, h.size), idle: make(chan struct{})}
 		h.meetings[number] = m
 	}
 	m.calls[rank] = calls
@@ -120,13 +117,12 @@ func (h *hub) arrive(rank int, calls []*collective.Call, copies, captured bool) 
 		delete(h.meetings, number)
 	}
 	if err := m.compare(rank, captured); err != nil {
-		return nil, h.failed(fmt.Errorf("batch %d of the group: %w", number, err))
+		return nil, h.failed(fmt.Errorf("batch %d by copies: %w", number, err))
 	}
 	return m, h.checkLeft(m)
 }
 
-// compare returns how a rank's calls differ from the first's. Where they are made by copies all
-// ranks capture them, or none does.
+// compare returns how a rank's calls differ from the first's. All ranks capture them, or none does.
 func (m *meeting) compare(rank int, captured bool) error {
 	own, first := m.calls[rank], m.calls[m.first]
 	for i := range min(len(own), len(first)) {
@@ -137,7 +133,7 @@ func (m *meeting) compare(rank int, captured bool) error {
 	if len(own) != len(first) {
 		return fmt.Errorf("%w: rank %d makes %d calls together, the first of them %s, rank %d makes %d: batches are alike", collective.ErrMismatch, m.first, len(first), first[0], rank, len(own))
 	}
-	if m.copies && captured != m.captured {
+	if captured != m.captured {
 		one, other := m.first, rank
 		if captured {
 			one, other = other, one
@@ -150,8 +146,8 @@ func (m *meeting) compare(rank int, captured bool) error {
 // checkLeft fails a meeting whose ranks wait for one that left. The caller holds mu.
 func (h *hub) checkLeft(m *meeting) error {
 	for rank, gone := range h.left {
-		if gone && m.copies && m.calls[rank] == nil {
-			return h.failed(fmt.Errorf("%s, batch %d of the group: %w by rank %d", m.calls[m.first][0], m.number, collective.ErrClosed, rank))
+		if gone && m.calls[rank] == nil {
+			return h.failed(fmt.Errorf("%s, batch %d by copies: %w by rank %d", m.calls[m.first][0], m.number, collective.ErrClosed, rank))
 		}
 	}
 	return nil
@@ -201,7 +197,7 @@ func (h *hub) pass(m *meeting, rank, i int) error {
 	if g.come == h.size { // the others are at work already
 		return nil
 	}
-	return h.failed(fmt.Errorf("%s, batch %d of the group: rank %d waited %v for %s: %w",
+	return h.failed(fmt.Errorf("%s, batch %d by copies: rank %d waited %v for %s: %w",
 		m.calls[rank][0], m.number, rank, h.timeout, ranks(g.there), collective.ErrTimeout))
 }
 
@@ -230,7 +226,7 @@ func (h *hub) settled(m *meeting) error {
 	case <-m.idle:
 		return nil
 	case <-timer.C:
-		return fmt.Errorf("batch %d of the group: %w: other ranks give their devices work of it after %v still", m.number, collective.ErrTimeout, h.timeout)
+		return fmt.Errorf("batch %d by copies: %w: other ranks give their devices work of it after %v still", m.number, collective.ErrTimeout, h.timeout)
 	}
 }
 

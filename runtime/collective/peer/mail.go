@@ -18,7 +18,7 @@ import (
 // No device runs into a wait for what is behind a wait of another, also where a device does the
 // branches of a recording one after the other, in any order that is one of theirs. For what ranks
 // tell one another has an order: what arrived of a piece, that it is added up, that the sums of a
-// batch are given, and then the next batch. A wait for any of it follows, on its own device, this
+// batch are given, and then the next batch; of all-gathers, that there is room, and that all is given. A wait for any of it follows, on its own device, this
 // rank's telling it and all before it. A rank whose wait has the first place in that order of all that
 // devices are held up by would wait for one that told it already.
 //
@@ -176,7 +176,7 @@ type letter struct {
 	err    error
 }
 
-// send records all-reduces on a stream that is captured, once all ranks capture them.
+// send records all-reduces, or all-gathers, on a stream that is captured, once all ranks capture them.
 func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.Call) error {
 	l, before := c.mail, c.begin(s)
 	m.sides[c.rank].before = before
@@ -191,10 +191,18 @@ func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.C
 				collective.ErrMismatch, c.rank, before.batches, before.pieces, rank, other.batches, other.pieces)
 		}
 	}
-	list := pieces(calls, c.set.Piece, c.size)
+	var list []piece
+	if !gathers(calls) {
+		list = pieces(calls, c.set.Piece, c.size)
+	}
 	l.before = captured{before.batches + 1, before.pieces + len(list)}
 	w := &letter{c: c, m: m, s: s, before: before}
 	w.enter()
+	if gathers(calls) {
+		w.gather()
+		w.leave(l.out, func(int) bool { return true })
+		return w.err
+	}
 	for i, p := range list {
 		slot := (before.pieces + i) % mailSlots
 		w.deliver(slot, before.pieces+i >= mailSlots, p)
@@ -204,7 +212,11 @@ func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.C
 		w.add(slot, p)
 		w.give(slot, p)
 	}
-	w.leave(list)
+	// Who adds up nothing gives nothing. It would not wait for the others either before it said so
+	// again, which they might take for what it said before.
+	w.leave(l.back, func(rank int) bool {
+		return slices.ContainsFunc(list, func(p piece) bool { return p.has(rank) })
+	})
 	return w.err
 }
 
@@ -221,16 +233,12 @@ func (w *letter) enter() {
 	}
 }
 
-// leave has the batch's stream wait until its sums are there on all ranks.
-func (w *letter) leave(list []piece) {
+// leave has the batch's stream wait until its results are there on all ranks, of those that give any,
+// from a stream of copies.
+func (w *letter) leave(from device.StreamID, gives func(rank int) bool) {
 	l, turn := w.c.mail, w.before.batches%mailSlots
-	// Who adds up nothing gives nothing. It would not wait for the others either before it said so
-	// again, which they might take for what it said before.
-	gives := func(rank int) bool {
-		return slices.ContainsFunc(list, func(p piece) bool { return p.has(rank) })
-	}
 	if gives(w.c.rank) {
-		w.others(func(rank int) { w.tell(l.back, wordGiven, turn, rank) })
+		w.others(func(rank int) { w.tell(from, wordGiven, turn, rank) })
 	}
 	for i, on := range []device.StreamID{l.out, l.back} {
 		w.record(l.ended[i], on)

@@ -1,5 +1,5 @@
-// Package peer makes large reductions between the accelerators of one process by copies from
-// memory to memory, which copy engines do, and additions. An engine whose kernels move the
+// Package peer makes large reductions and all-gathers between the accelerators of one process by copies
+// from memory to memory, which copy engines do, and additions. An engine whose kernels move the
 // elements takes multiprocessors from what the devices compute meanwhile; a copy takes none.
 // All other calls are another engine's. The package knows nothing of tensors.
 package peer
@@ -32,8 +32,9 @@ const (
 )
 
 // A Communicator is one rank's end of a group within the process, which makes all-reduces of
-// many floats itself and gives other calls to the engine under it. Groups that are split off are
-// that engine's, and so is what is captured without Settings.Captured.
+// many floats and large all-gathers itself and gives other calls to the engine under it. Groups that are split off are
+// that engine's, and so is what is captured without Settings.Captured. Ranks make the same batches, which
+// whoever calls it looks after; those that are made by copies are compared here, too.
 //
 // A rank that makes such a call waits on the host for the others to make it, and returns when
 // the devices have all of its work. No device waits for what the host has not given to another
@@ -176,17 +177,16 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 	}
 	shared, pairs := part(calls)
 	captured := c.captured(s)
-	if len(shared) > 0 && (!captured || c.mail != nil) {
-		takes := c.takes(shared)
-		m, err := c.hub.arrive(c.rank, shared, takes, captured)
-		if err == nil && takes {
+	if c.takes(captured, shared) {
+		m, err := c.hub.arrive(c.rank, shared, captured)
+		if err == nil {
 			err = c.make(m, s, shared)
-			calls = pairs
 		}
 		if err != nil {
 			c.inner.Abort(err)
 			return err
 		}
+		calls = pairs
 	}
 	if len(calls) == 0 {
 		return nil
@@ -197,7 +197,7 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 // make makes the calls of a meeting by copies.
 func (c *Communicator) make(m *meeting, s device.StreamID, calls []*collective.Call) error {
 	if !m.captured {
-		return c.reduce(m, s, calls)
+		return c.exchange(m, s, calls)
 	}
 	if err := c.send(m, s, calls); err != nil {
 		return c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
@@ -222,14 +222,14 @@ func part(calls []*collective.Call) (shared, pairs []*collective.Call) {
 // not captured steps of training are no quicker then.
 func (c *Communicator) Overlaps(s device.StreamID, calls ...*collective.Call) bool {
 	shared, pairs := part(calls)
-	return len(shared) > 0 && len(pairs) == 0 && c.mail != nil && c.captured(s) && c.takes(shared)
+	return len(pairs) == 0 && c.captured(s) && c.takes(true, shared)
 }
 
-// Binds reports whether a batch that is captured is made by copies, for which devices wait for the replays of
-// the others.
-func (c *Communicator) Binds(calls ...*collective.Call) bool {
+// Binds reports whether a batch is made by copies: devices wait for the replays of others of one that is captured,
+// ranks on the host for others that make it at once.
+func (c *Communicator) Binds(captured bool, calls ...*collective.Call) bool {
 	shared, _ := part(calls)
-	return len(shared) > 0 && c.mail != nil && c.takes(shared)
+	return c.takes(captured, shared)
 }
 
 // captured reports whether a stream is.
@@ -239,16 +239,25 @@ func (c *Communicator) captured(s device.StreamID) bool {
 }
 
 // takes reports whether the calls that all ranks make together are made by copies, from what
-// is alike on all ranks. Floats of 16 bits are added once, and so rounded once.
-func (c *Communicator) takes(calls []*collective.Call) bool {
+// is alike on all ranks: all of them are all-reduces, or all-gathers. Floats of 16 bits are added once, and so rounded once.
+func (c *Communicator) takes(captured bool, calls []*collective.Call) bool {
+	if len(calls) == 0 || captured && c.mail == nil {
+		return false
+	}
 	var bytes int64
 	for _, call := range calls {
+		bytes += call.Bytes()
+		if gathers(calls) {
+			if call.Kind != collective.AllGather {
+				return false
+			}
+			continue
+		}
 		d := call.In.DType
 		if call.Kind != collective.AllReduce || call.Op != collective.Sum && call.Op != collective.Average ||
 			!ir.ClassFloat.Has(d) || d.Size() == 2 && c.size > 2 || d.Size() < 2 {
 			return false
 		}
-		bytes += call.Bytes()
 	}
 	return bytes >= c.set.Least
 }

@@ -16,7 +16,8 @@ import (
 const (
 	wordArrived = iota // elements that the other sent are in the box
 	wordFree           // the other's box has room for elements
-	wordGiven          // the other has copied its sums to this rank's elements, by turn
+	wordGiven          // the other has copied its sums, or its elements, to this rank's memory, by turn
+	wordReady          // the other's memory has room for this rank's elements, by turn
 	wordKinds
 )
 

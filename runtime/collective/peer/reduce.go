@@ -112,10 +112,10 @@ func (p *span) of(rank int) (from, n int) {
 	return p.from + begin, min(p.part, p.n-begin)
 }
 
-// ready makes the lane, if it is not there, for calls on stream s. Its memory is of the device's
-// allocator, so that what is cached makes room.
-func (l *lane) ready(c *Communicator, s device.StreamID) error {
-	if l.made {
+// ready makes the lane, if it is not there, for calls on stream s; its memory where they add up. That
+// is of the device's allocator, so that what is cached makes room.
+func (l *lane) ready(c *Communicator, s device.StreamID, sums bool) error {
+	if l.made && (!sums || l.memory.Addr != 0) {
 		return nil
 	}
 	dev := c.device.Index
@@ -142,7 +142,7 @@ func (l *lane) ready(c *Communicator, s device.StreamID) error {
 		event(&l.side.arrived[i])
 		event(&l.side.summed[i])
 	}
-	if err == nil && l.memory.Addr == 0 {
+	if err == nil && sums && l.memory.Addr == 0 {
 		l.memory, err = memory.Alloc(c.device, c.driver, s, laneSlots*int64(c.size-1)*c.slotBytes())
 	}
 	l.side.scratch = l.memory.Addr
@@ -181,10 +181,10 @@ func (l *lane) free(c *Communicator) (err error) {
 	return err
 }
 
-// reduce makes a batch of all-reduces. Every rank sends each other one the elements that it
-// adds up, and gets the sums of the others' elements.
-func (c *Communicator) reduce(m *meeting, s device.StreamID, calls []*collective.Call) error {
-	err := c.lane.ready(c, s)
+// exchange makes a batch of all-reduces, or of all-gathers. For the former every rank sends each other
+// one the elements that it adds up, and gets the sums of the others' elements.
+func (c *Communicator) exchange(m *meeting, s device.StreamID, calls []*collective.Call) error {
+	err := c.lane.ready(c, s, !gathers(calls))
 	if err == nil {
 		err = c.driver.RecordEvent(c.device.Index, c.lane.side.ready, s)
 	}
@@ -197,7 +197,11 @@ func (c *Communicator) reduce(m *meeting, s device.StreamID, calls []*collective
 	}
 	c.last = m
 	w := work{c: c, m: m, s: s, drv: c.driver, dev: c.device.Index}
-	err = w.run(pieces(calls, c.set.Piece, c.size))
+	if gathers(calls) {
+		err = w.gather()
+	} else {
+		err = w.run(pieces(calls, c.set.Piece, c.size))
+	}
 	if err != nil {
 		err = c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
 	}
