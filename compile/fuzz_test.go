@@ -98,7 +98,7 @@ func FuzzPrograms(f *testing.F) {
 		}
 		code := make([]byte, 30)
 		for k := range code {
-			code[k] = byte(i*131 + k*k*17 + k*i*7)
+			code[k] = byte(i*131 + k*k*17 + k*i*7 + int(*firstSeed)*(2*k+1))
 		}
 		f.Add(code)
 	}

@@ -176,7 +176,7 @@ func TestHigherRandomly(t *testing.T) {
 	for i := range programs {
 		code := make([]byte, 24)
 		for k := range code {
-			code[k] = byte(i*131 + k*k*17 + k*i*7 + 3)
+			code[k] = byte(i*131 + k*k*17 + k*i*7 + 3 + int(*firstSeed)*(2*k+1))
 		}
 		each(t, func(t *testing.T, dev device.Device) {
 			f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) { return forward4(code, x...) }

@@ -172,28 +172,44 @@ type field struct {
 	name  string
 }
 
-// fields are those of types that were seen, which reflection makes anew each time.
-var fields sync.Map // of reflect.Type to []field
+// A knownType is what there is to know of one, which reflection finds out anew each time.
+type knownType struct {
+	foreign bool
+	fields  []field // of structs that are not foreign
+}
 
-func fieldsOf(t reflect.Type) []field {
-	if list, ok := fields.Load(t); ok {
-		return list.([]field)
+// types are those that were seen.
+var types sync.Map // of reflect.Type to *knownType
+
+func typeOf(t reflect.Type) *knownType {
+	if k, ok := types.Load(t); ok {
+		return k.(*knownType)
 	}
-	var list []field
-	for i := range t.NumField() {
-		if f := t.Field(i); f.Tag.Get("nn") != "-" {
-			list = append(list, field{i, f.Name})
+	k := &knownType{foreign: foreign(t)}
+	for i := 0; t.Kind() == reflect.Struct && !k.foreign && i < t.NumField(); i++ {
+		f := t.Field(i)
+		if f.Tag.Get("nn") != "-" && refers(f.Type) {
+			k.fields = append(k.fields, field{i, f.Name})
 		}
 	}
-	fields.Store(t, list)
-	return list
+	types.Store(t, k)
+	return k
+}
+
+// refers reports whether values of a type may lead to memory of others.
+func refers(t reflect.Type) bool {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Struct, reflect.Array, reflect.Slice, reflect.Map:
+		return true
+	}
+	return false
 }
 
 // visit notes what is reached from v.
 func (t *taker) visit(v reflect.Value, name string) {
 	switch v.Kind() {
 	case reflect.Pointer:
-		if v.IsNil() || foreign(v.Type().Elem()) {
+		if v.IsNil() || typeOf(v.Type().Elem()).foreign {
 			return
 		}
 		if t.add(v.UnsafePointer(), v.Type().Elem().Size(), v.Type().Elem(), name) {
@@ -204,18 +220,15 @@ func (t *taker) visit(v reflect.Value, name string) {
 			t.visit(v.Elem(), name)
 		}
 	case reflect.Struct:
-		if foreign(v.Type()) {
-			return
-		}
-		for _, f := range fieldsOf(v.Type()) {
+		for _, f := range typeOf(v.Type()).fields {
 			t.visit(v.Field(f.index), t.within(name, f.name))
 		}
 	case reflect.Array:
-		for i := range v.Len() {
+		for i := 0; i < v.Len() && refers(v.Type().Elem()); i++ {
 			t.visit(v.Index(i), t.element(name, i))
 		}
 	case reflect.Slice:
-		if v.Len() > 0 && t.add(v.UnsafePointer(), uintptr(v.Len())*v.Type().Elem().Size(), v.Type(), name) {
+		if v.Len() > 0 && t.add(v.UnsafePointer(), uintptr(v.Len())*v.Type().Elem().Size(), v.Type(), name) && refers(v.Type().Elem()) {
 			for i := range v.Len() {
 				t.visit(v.Index(i), t.element(name, i))
 			}

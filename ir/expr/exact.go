@@ -40,3 +40,25 @@ func (n *Node) exact(free func(name string) bool) bool {
 	}
 	return !slices.ContainsFunc(n.Args, func(a *Node) bool { return !a.exact(free) })
 }
+
+// Portable reports whether every device gives the same bits of the values, of floats that are
+// no NaN: at most one operation is computed, which IEEE 754 says how to round.
+func (g *Graph) Portable() bool {
+	calls := 0
+	for _, v := range g.Values {
+		switch v.Op {
+		case OpName:
+			if v.Name == "index" {
+				return false
+			}
+		case OpCall:
+			calls++
+			switch v.Name {
+			case "add", "sub", "mul", "div", "neg":
+			default:
+				return false
+			}
+		}
+	}
+	return calls <= 1 && g.T.IsFloat()
+}

@@ -183,6 +183,12 @@ func (s *shape) member(c *expr.Composer, m *Member, values, scalars []*expr.Valu
 	return c.Add(b.Expr, names)
 }
 
+// Portable reports whether all devices give the same bits of an element-wise kernel's results.
+func Portable(k *ir.Kernel) bool {
+	b, err := body.Of(k)
+	return err == nil && b.Expr.Portable()
+}
+
 // attrs says how expressions see the attributes of regions.
 var attrs = map[ir.AttrKind]struct {
 	param expr.ParamKind

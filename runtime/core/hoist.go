@@ -2,10 +2,12 @@ package core
 
 import (
 	"context"
+	"math"
 	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/fusion"
 	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
@@ -23,6 +25,15 @@ type hoister struct {
 	bytes   int64
 	done    []int // steps
 	made    []int // buffers
+	queues  []queue
+	reads   [][]int // by buffer: the steps that read it; made when it is asked for
+}
+
+// A queue is a stream that was given steps.
+type queue struct {
+	drv device.Driver
+	dev device.Device
+	on  device.StreamID
 }
 
 // hoist runs the steps that depend on nothing but constants, makes constants of what they
@@ -44,15 +55,14 @@ func (r *recorder) hoist(p *program.Program) (settle func() error) {
 	Unrecorded(func() {
 		OutsideScope(func() {
 			for i := range p.Steps {
-				if h.constant(&r.program[i]) && h.run(&r.program[i]) {
+				if s := &r.program[i]; h.constant(s) && (h.number(s) || h.run(s, s.dev, s.drv)) {
 					h.done = append(h.done, i)
 				}
 			}
 		})
 	})
-	settle = h.settling()
 	if h.unread(p); len(h.done) == 0 {
-		return settle
+		return h.settle
 	}
 	r.without(h.done)
 	for i := range r.program {
@@ -63,7 +73,7 @@ func (r *recorder) hoist(p *program.Program) (settle func() error) {
 			}
 		}
 	}
-	return settle
+	return h.settle
 }
 
 // unread adds to the steps that are done those that need not be: element-wise ones that write
@@ -144,17 +154,59 @@ func (h *hoister) constant(s *step) bool {
 	return bytes <= mostHoisted && slices.ContainsFunc(s.Out, func(r program.Ref) bool { return h.used[r.Buffer] })
 }
 
-// run does a step now. It reports false, and changes nothing, where that fails: a run of the
-// program will say why.
-func (h *hoister) run(s *step) bool {
-	q := current(s.dev)
+// number computes on the host what is one number for element-wise steps of an accelerator, which
+// are launched with numbers of the host, and reports whether it did: where the device gives the
+// same bits. Neither a launch nor the device is waited for then.
+func (h *hoister) number(s *step) bool {
+	c := &s.Call
+	if !s.dev.Accelerator() || c.Op.Kind != ir.Elementwise || len(s.Out) != 1 || c.Out[0].NumElements() != 1 {
+		return false
+	}
+	for _, ref := range s.In {
+		if ref.Buffer < 0 || h.r.buffers[ref.Buffer].storage == nil || h.r.buffers[ref.Buffer].storage.block.Host == nil {
+			return false
+		}
+	}
+	out := s.Out[0].Buffer
+	if h.r.buffers[out].Bytes != int64(c.Out[0].DType.Size()) || slices.ContainsFunc(h.readers(out), func(i int) bool {
+		c := &h.r.program[i].Call
+		return h.r.program[i].Action != program.Launch || c.Op.Kind != ir.Elementwise || len(c.In) < 2 // a kernel of one operand reads memory
+	}) {
+		return false
+	}
+	if !fusion.Portable(c.Kernel) {
+		return false
+	}
+	host, err := device.DriverOf(device.KindCPU)
+	return err == nil && h.run(s, device.CPU, host)
+}
+
+// readers returns the steps that read a buffer.
+func (h *hoister) readers(buffer int) []int {
+	if h.reads == nil {
+		h.reads = make([][]int, len(h.r.buffers))
+		for i := range h.r.program {
+			for _, ref := range h.r.program[i].In {
+				if ref.Buffer >= 0 {
+					h.reads[ref.Buffer] = append(h.reads[ref.Buffer], i)
+				}
+			}
+		}
+	}
+	return h.reads[buffer]
+}
+
+// run does a step now, on a device. It reports false, and changes nothing, where that fails: a
+// run of the program will say why. NaN has other bits on other devices.
+func (h *hoister) run(s *step, dev device.Device, drv device.Driver) bool {
+	q := current(dev)
 	c := s.Call
 	c.Room = [6]unsafe.Pointer{}
 	c.Out, c.In = slices.Clone(c.Out), slices.Clone(c.In)
 	to := make([]*Storage, len(s.Out))
 	for j, ref := range s.Out {
 		var err error
-		if to[j], err = newStorage(s.dev, s.drv, q, h.r.buffers[ref.Buffer].Bytes); err != nil {
+		if to[j], err = newStorage(dev, drv, q, h.r.buffers[ref.Buffer].Bytes); err != nil {
 			return false
 		}
 		see(&c.Out[j], to[j], ref.Offset)
@@ -164,16 +216,23 @@ func (h *hoister) run(s *step) bool {
 			see(&c.In[j], h.r.buffers[ref.Buffer].storage, ref.Offset)
 		}
 	}
-	if give(s.drv, s.dev, q, &c) != nil {
+	if give(drv, dev, q, &c) != nil {
+		return false
+	}
+	if dev != s.dev && math.IsNaN(decode(to[0].host(), c.Out[0].DType).Float()) {
 		return false
 	}
 	for j, ref := range s.Out {
 		b := &h.r.buffers[ref.Buffer]
 		h.bytes += b.Bytes
 		v := &s.Call.Out[j]
-		b.Kind, b.storage, b.handle = program.Constant, to[j], newTensor(to[j], s.dev, ir.ContiguousLayout(v.Shape), v.DType)
+		b.dev, b.drv, b.Device = dev, drv, dev.String()
+		b.Kind, b.storage, b.handle = program.Constant, to[j], newTensor(to[j], dev, ir.ContiguousLayout(v.Shape), v.DType)
 		b.handle.wrapped = to[j].block.Host != nil && b.Bytes == int64(v.DType.Size()) // a number
 		h.made = append(h.made, ref.Buffer)
+	}
+	if dev.Accelerator() && !slices.ContainsFunc(h.queues, func(to queue) bool { return to.dev == dev }) {
+		h.queues = append(h.queues, queue{drv, dev, q})
 	}
 	return true
 }
@@ -190,31 +249,19 @@ func see(v *ir.View, s *Storage, offset int64) {
 	}
 }
 
-// settling returns what waits until the devices have done what they were given: runs come on any
-// stream. Steps that are done have other numbers when it is called.
-func (h *hoister) settling() func() error {
-	type queue struct {
-		drv device.Driver
-		dev device.Device
-		on  device.StreamID
+// settle waits until the devices have done what they were given: runs come on any stream.
+func (h *hoister) settle() (err error) {
+	if len(h.queues) == 0 {
+		return nil
 	}
-	var list []queue
-	for _, i := range h.done {
-		s := &h.r.program[i]
-		if s.dev.Accelerator() && !slices.ContainsFunc(list, func(q queue) bool { return q.dev == s.dev }) {
-			list = append(list, queue{s.drv, s.dev, current(s.dev)})
-		}
-	}
-	return func() (err error) {
-		Unrecorded(func() {
-			OutsideScope(func() {
-				for _, q := range list {
-					if err = stream.Settle(context.Background(), q.drv, q.dev, q.on); err != nil {
-						return
-					}
+	Unrecorded(func() {
+		OutsideScope(func() {
+			for _, q := range h.queues {
+				if err = stream.Settle(context.Background(), q.drv, q.dev, q.on); err != nil {
+					return
 				}
-			})
+			}
 		})
-		return err
-	}
+	})
+	return err
 }

@@ -17,8 +17,9 @@ type code struct {
 	fold   *vector.FoldFuncs // of a reduction or a scan
 	parts  parts             // of a reduction with States
 	opaque ir.KernelFunc
-	outers outers   // of an operator of two operands
-	rates  sync.Map // bytes of an element, of operands and result, to bytes a nanosecond, float64
+	rows   func(single uint64) *vector.Rows // over rows, for operands with one element for each
+	outers outers                           // of an operator of two operands
+	rates  sync.Map                         // bytes of an element, of operands and result, to bytes a nanosecond, float64
 }
 
 // parts are the loops of a reduction with States, all of them or none.
@@ -33,7 +34,7 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 	case ir.KernelFunc:
 		c.opaque = of
 	case *vector.Code:
-		c.fold, c.set = of.Fold(k, simd.Active()), of.Set(k, simd.Active())
+		c.fold, c.set, c.rows = of.Fold(k, simd.Active()), of.Set(k, simd.Active()), of.Rows
 		c.loop, c.stored, c.narrow = c.set.Main, c.set.Main, k.Converts()
 		switch {
 		case k.DType != k.Compute:

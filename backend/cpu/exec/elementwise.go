@@ -66,6 +66,9 @@ func runElementwise(c *ir.Call) error {
 	if code.loop == nil {
 		return unsupported(c)
 	}
+	if runLines(c, code) {
+		return nil
+	}
 	if len(c.Out) > 1 {
 		runSeveral(c, code.loop, n)
 		return nil
@@ -87,13 +90,12 @@ func runElementwise(c *ir.Call) error {
 }
 
 // asStored reports whether every view has the dtype of its port.
-func asStored(c *ir.Call) bool {
-	if c.Out[0].DType != c.Kernel.Out[0].DType {
-		return false
-	}
-	ports := c.Kernel.In
-	for i := range c.In {
-		if c.In[i].DType != ports[i].DType {
+func asStored(c *ir.Call) bool { return stored(c.Out, c.Kernel.Out) && stored(c.In, c.Kernel.In) }
+
+// stored reports whether views have the dtypes of their ports.
+func stored(views []ir.View, ports []ir.Port) bool {
+	for i := range views {
+		if views[i].DType != ports[i].DType {
 			return false
 		}
 	}

@@ -38,9 +38,9 @@ type source struct {
 
 	direct bool // operands and other results need no buffers
 
-	make  func(single uint64) *Into // code for operands, by bit, with one element for a row; or nil
-	into  *Into                     // what it gave for these operands, or nil
-	block []uint64                  // of it
+	make  func(single uint64) *vector.Rows // code for operands, by bit, with one element for a row; or nil
+	into  *vector.Rows                     // what it gave for these operands, or nil
+	block []uint64                         // of it
 }
 
 // An elements is what one goroutine computes elements with.
@@ -83,7 +83,7 @@ func FoldsComputed(c *ir.Call) bool {
 // many elements in the same order, which need not have memory. It gives what the calls give
 // one after the other, to the bit. What into returns for operands that have one element for
 // each row of some, by bit, need not give the elements' memory either.
-func RunComputed(c, before *ir.Call, folded int, into func(single uint64) *Into) error {
+func RunComputed(c, before *ir.Call, folded int, into func(single uint64) *vector.Rows) error {
 	code := codes.Of(before.Kernel)
 	if code.loop == nil {
 		return unsupported(before)

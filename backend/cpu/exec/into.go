@@ -6,19 +6,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// An Into is code that computes rows of elements and folds each, as the reduction's loops for
-// rows do, into accumulators that there are for every place of a row: elements are in no memory.
-type Into struct {
-	// Values says what an array is, by array: a result of the call that computes the elements,
-	// or an operand, whose numbers follow those of results; or accumulators, which are negative.
-	Values []int
-	Words  int // of a block
-	Fill   func(block []uint64, scalars []ir.Scalar)
-	// Run folds rows of some length. Arrays begin at at, and their next rows are as many bytes
-	// further as steps says.
-	Run func(rows, length int, at []unsafe.Pointer, steps []int, block []uint64)
-}
-
 // intoElements bounds one call of such code, in elements.
 const intoElements = 16 * 1024
 

@@ -2,7 +2,6 @@ package fused
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
 	"github.com/sinter-go/sinter/backend/cpu/made"
@@ -23,14 +22,15 @@ func Fold(f *fusion.Fold) (ir.Code, error) {
 	}
 	f.Before.Op.Code = []ir.Code{code}
 	own := &into{Fold: f}
+	own.bySingle.make = own.make
 	return ir.Code{For: vector.Kind, Of: ir.KernelFunc(own.run)}, nil
 }
 
 // into is a fold with the machine code that computes rows and folds them into rows of
-// accumulators, made for the operands that have one element a row when these are first seen.
+// accumulators.
 type into struct {
 	*fusion.Fold
-	code sync.Map // by such operands, by bit: a func() *exec.Into
+	bySingle
 }
 
 // run is the function of the fold.
@@ -46,18 +46,9 @@ func (f *into) run(c *ir.Call) error {
 	return exec.RunComputed(&own, &before, f.Folded, f.get)
 }
 
-// get returns the code for the operands with one element a row, by bit; nil where there is none.
-func (f *into) get(single uint64) *exec.Into {
-	code, ok := f.code.Load(single)
-	if !ok {
-		code, _ = f.code.LoadOrStore(single, sync.OnceValue(func() *exec.Into { return f.make(single) }))
-	}
-	return code.(func() *exec.Into)()
-}
-
 // make compiles the code; nil where that is not possible. Values are the operands, the
 // accumulators, the results of the region, and what becomes of the accumulators.
-func (f *into) make(single uint64) *exec.Into {
+func (f *into) make(single uint64) *vector.Rows {
 	k, of := f.Before.Kernel, f.Of
 	if out := k.Out[f.Folded]; out.DType != of.Compute || out.Compute != of.Compute {
 		return nil
@@ -89,17 +80,13 @@ func (f *into) make(single uint64) *exec.Into {
 	if err != nil {
 		return nil
 	}
-	own := &exec.Into{Words: code.Block, Run: code.Into, Fill: func(block []uint64, s []ir.Scalar) { code.Fill(block, 1, 0, s) }}
-	for _, v := range code.Values {
+	return rowsOf(code, func(v int) int {
 		switch {
 		case v < operands:
-			v += results
+			return v + results
 		case v == operands || v == last:
-			v = -1
-		default:
-			v -= operands + 1
+			return -1
 		}
-		own.Values = append(own.Values, v)
-	}
-	return own
+		return v - operands - 1
+	})
 }

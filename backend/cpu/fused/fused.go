@@ -25,7 +25,7 @@ func Code(r *fusion.Region) (ir.Code, error) {
 	}
 	var table [ir.NumDTypes]vector.Func
 	table[r.Kernel.Compute] = loop
-	return ir.Code{For: vector.Kind, Of: &vector.Code{Loops: vector.Table{&table}, Make: made.Loops}}, nil
+	return ir.Code{For: vector.Kind, Of: &vector.Code{Loops: vector.Table{&table}, Make: made.Loops, Rows: lines(r).get}}, nil
 }
 
 // pieceBytes is what all values of a piece take that are in scratch memory, about: half of a

@@ -26,6 +26,10 @@ type Code struct {
 	// in its own dtype and what is portable; nil where nothing is made.
 	Make     func(k *ir.Kernel, portable Func) Set
 	MakeFold func(k *ir.Kernel, portable *FoldFuncs) *FoldFuncs
+
+	// Rows returns the code over rows of an element-wise operator of one kernel, for operands
+	// that have one element for each row, by bit; it is nil, or returns nil, where there is none.
+	Rows func(single uint64) *Rows
 }
 
 // Parts compute a reduction with States, whose accumulators are an array for each
