@@ -46,3 +46,7 @@ func spread(level simd.Level, dst unsafe.Pointer, plane, to int, src unsafe.Poin
 func gather(level simd.Level, dst unsafe.Pointer, pitch int, src unsafe.Pointer, plane, from, lines, pairs, low, high int) int {
 	return 0
 }
+
+func lineSpread(level simd.Level, v, d *[4]unsafe.Pointer, bytes int) {}
+
+func lineGather(level simd.Level, dst, src unsafe.Pointer, plane, units int) int { return 0 }

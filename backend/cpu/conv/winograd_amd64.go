@@ -20,6 +20,17 @@ func spreadF32AVX2(dst *byte, plane int, to int, src *byte, pitch int, odd int, 
 //go:noescape
 func gatherF32AVX2(dst *byte, pitch int, src *byte, plane int, from int, lines int, pairs int, low int, high int) (bad int)
 
+// lineSpreadF32AVX2 sets v0 to v3 to V of tiles whose elements are d0 to d3, whole vectors of so many bytes, at least one.
+//
+//go:noescape
+func lineSpreadF32AVX2(v0 *byte, v1 *byte, v2 *byte, v3 *byte, d0 *byte, d1 *byte, d2 *byte, d3 *byte, bytes int)
+
+// lineGatherF32AVX2 sets dst to the windows of which src has the sums in four planes, which are plane bytes apart. Bit i of
+// bad is set where a window of the i-th unit of 16 tiles is infinite or no number. units is from 1 to 64.
+//
+//go:noescape
+func lineGatherF32AVX2(dst *byte, src *byte, plane int, units int) (bad int)
+
 // spreadF32AVX512 sets 16 planes of dst to V of rows of tiles, n vectors in each. The rows of dst are to bytes apart,
 // the planes plane. The first row of tiles has the first four rows of src, which are pitch bytes apart, and
 // the next one begins two rows behind it. The elements at odd places of a row lie odd bytes behind those at
@@ -35,3 +46,14 @@ func spreadF32AVX512(dst *byte, plane int, to int, src *byte, pitch int, odd int
 //
 //go:noescape
 func gatherF32AVX512(dst *byte, pitch int, src *byte, plane int, from int, lines int, pairs int, low int, high int) (bad int)
+
+// lineSpreadF32AVX512 sets v0 to v3 to V of tiles whose elements are d0 to d3, whole vectors of so many bytes, at least one.
+//
+//go:noescape
+func lineSpreadF32AVX512(v0 *byte, v1 *byte, v2 *byte, v3 *byte, d0 *byte, d1 *byte, d2 *byte, d3 *byte, bytes int)
+
+// lineGatherF32AVX512 sets dst to the windows of which src has the sums in four planes, which are plane bytes apart. Bit i of
+// bad is set where a window of the i-th unit of 16 tiles is infinite or no number. units is from 1 to 64.
+//
+//go:noescape
+func lineGatherF32AVX512(dst *byte, src *byte, plane int, units int) (bad int)

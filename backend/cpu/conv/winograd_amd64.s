@@ -352,6 +352,103 @@ numbers:
 	VZEROUPPER
 	RET
 
+// func lineSpreadF32AVX2(v0 *byte, v1 *byte, v2 *byte, v3 *byte, d0 *byte, d1 *byte, d2 *byte, d3 *byte, bytes int)
+// Requires: AVX
+TEXT ·lineSpreadF32AVX2(SB), NOSPLIT, $0-72
+	MOVQ v0+0(FP), AX
+	MOVQ d0+32(FP), CX
+	MOVQ v1+8(FP), DX
+	MOVQ d1+40(FP), BX
+	MOVQ v2+16(FP), SI
+	MOVQ d2+48(FP), DI
+	MOVQ v3+24(FP), R8
+	MOVQ d3+56(FP), R9
+	MOVQ bytes+64(FP), R10
+	XORQ R11, R11
+
+vector:
+	VMOVUPS (CX)(R11*1), Y0
+	VMOVUPS (BX)(R11*1), Y1
+	VMOVUPS (DI)(R11*1), Y2
+	VMOVUPS (R9)(R11*1), Y3
+	VSUBPS  Y2, Y0, Y0
+	VADDPS  Y1, Y2, Y4
+	VSUBPS  Y1, Y2, Y2
+	VSUBPS  Y1, Y3, Y1
+	VMOVUPS Y0, (AX)(R11*1)
+	VMOVUPS Y4, (DX)(R11*1)
+	VMOVUPS Y2, (SI)(R11*1)
+	VMOVUPS Y1, (R8)(R11*1)
+	ADDQ    $0x20, R11
+	CMPQ    R11, R10
+	JNE     vector
+	VZEROUPPER
+	RET
+
+// func lineGatherF32AVX2(dst *byte, src *byte, plane int, units int) (bad int)
+// Requires: AVX, FMA3
+TEXT ·lineGatherF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ   dst+0(FP), AX
+	MOVQ   src+8(FP), CX
+	MOVQ   plane+16(FP), DX
+	MOVQ   units+24(FP), BX
+	LEAQ   (DX)(DX*2), SI
+	VXORPS Y0, Y0, Y0
+	XORQ   DI, DI
+	XORQ   R8, R8
+
+unit:
+	VXORPS      Y1, Y1, Y1
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (CX)(DX*1), Y3
+	VMOVUPS     (CX)(DX*2), Y4
+	VMOVUPS     (CX)(SI*1), Y5
+	VADDPS      Y3, Y2, Y2
+	VADDPS      Y4, Y2, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VUNPCKLPS   Y3, Y2, Y4
+	VUNPCKHPS   Y3, Y2, Y3
+	VPERM2F128  $0x20, Y3, Y4, Y2
+	VPERM2F128  $0x31, Y3, Y4, Y3
+	VMOVUPS     Y2, (AX)
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y3, 32(AX)
+	VFMADD231PS Y0, Y3, Y1
+	ADDQ        $0x20, CX
+	ADDQ        $0x40, AX
+	VMOVUPS     (CX), Y2
+	VMOVUPS     (CX)(DX*1), Y3
+	VMOVUPS     (CX)(DX*2), Y4
+	VMOVUPS     (CX)(SI*1), Y5
+	VADDPS      Y3, Y2, Y2
+	VADDPS      Y4, Y2, Y2
+	VSUBPS      Y4, Y3, Y3
+	VADDPS      Y5, Y3, Y3
+	VUNPCKLPS   Y3, Y2, Y4
+	VUNPCKHPS   Y3, Y2, Y3
+	VPERM2F128  $0x20, Y3, Y4, Y2
+	VPERM2F128  $0x31, Y3, Y4, Y3
+	VMOVUPS     Y2, (AX)
+	VFMADD231PS Y0, Y2, Y1
+	VMOVUPS     Y3, 32(AX)
+	VFMADD231PS Y0, Y3, Y1
+	ADDQ        $0x20, CX
+	ADDQ        $0x40, AX
+	VCMPPS      $0x03, Y1, Y1, Y1
+	VMOVMSKPS   Y1, R9
+	TESTL       R9, R9
+	JE          numbers
+	BTSQ        R8, DI
+
+numbers:
+	INCQ R8
+	CMPQ R8, BX
+	JNE  unit
+	MOVQ DI, bad+32(FP)
+	VZEROUPPER
+	RET
+
 // func spreadF32AVX512(dst *byte, plane int, to int, src *byte, pitch int, odd int, rows int, n int)
 // Requires: AVX, AVX512F
 TEXT ·spreadF32AVX512(SB), NOSPLIT, $0-64
@@ -643,5 +740,85 @@ numbers:
 	SUBQ $0x02, R8
 	JG   row
 	MOVQ R9, bad+72(FP)
+	VZEROUPPER
+	RET
+
+// func lineSpreadF32AVX512(v0 *byte, v1 *byte, v2 *byte, v3 *byte, d0 *byte, d1 *byte, d2 *byte, d3 *byte, bytes int)
+// Requires: AVX, AVX512F
+TEXT ·lineSpreadF32AVX512(SB), NOSPLIT, $0-72
+	MOVQ v0+0(FP), AX
+	MOVQ d0+32(FP), CX
+	MOVQ v1+8(FP), DX
+	MOVQ d1+40(FP), BX
+	MOVQ v2+16(FP), SI
+	MOVQ d2+48(FP), DI
+	MOVQ v3+24(FP), R8
+	MOVQ d3+56(FP), R9
+	MOVQ bytes+64(FP), R10
+	XORQ R11, R11
+
+vector:
+	VMOVUPS (CX)(R11*1), Z0
+	VMOVUPS (BX)(R11*1), Z1
+	VMOVUPS (DI)(R11*1), Z2
+	VMOVUPS (R9)(R11*1), Z3
+	VSUBPS  Z2, Z0, Z0
+	VADDPS  Z1, Z2, Z4
+	VSUBPS  Z1, Z2, Z2
+	VSUBPS  Z1, Z3, Z1
+	VMOVUPS Z0, (AX)(R11*1)
+	VMOVUPS Z4, (DX)(R11*1)
+	VMOVUPS Z2, (SI)(R11*1)
+	VMOVUPS Z1, (R8)(R11*1)
+	ADDQ    $0x40, R11
+	CMPQ    R11, R10
+	JNE     vector
+	VZEROUPPER
+	RET
+
+// func lineGatherF32AVX512(dst *byte, src *byte, plane int, units int) (bad int)
+// Requires: AVX, AVX512F
+TEXT ·lineGatherF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ    dst+0(FP), AX
+	MOVQ    src+8(FP), CX
+	VMOVUPS turns<>+0(SB), Z0
+	VMOVUPS turns<>+64(SB), Z1
+	MOVQ    plane+16(FP), DX
+	MOVQ    units+24(FP), BX
+	LEAQ    (DX)(DX*2), SI
+	VPXORD  Z2, Z2, Z2
+	XORQ    DI, DI
+	XORQ    R8, R8
+
+unit:
+	VPXORD      Z3, Z3, Z3
+	VMOVUPS     (CX), Z4
+	VMOVUPS     (CX)(DX*1), Z5
+	VMOVUPS     (CX)(DX*2), Z6
+	VMOVUPS     (CX)(SI*1), Z7
+	VADDPS      Z5, Z4, Z4
+	VADDPS      Z6, Z4, Z4
+	VSUBPS      Z6, Z5, Z5
+	VADDPS      Z7, Z5, Z5
+	VMOVUPS     Z4, Z6
+	VPERMT2PS   Z5, Z0, Z6
+	VPERMT2PS   Z5, Z1, Z4
+	VMOVUPS     Z6, (AX)
+	VFMADD231PS Z2, Z6, Z3
+	VMOVUPS     Z4, 64(AX)
+	VFMADD231PS Z2, Z4, Z3
+	ADDQ        $0x40, CX
+	ADDQ        $0x80, AX
+	VCMPPS      $0x03, Z3, Z3, K1
+	KMOVW       K1, R9
+	TESTL       R9, R9
+	JE          numbers
+	BTSQ        R8, DI
+
+numbers:
+	INCQ R8
+	CMPQ R8, BX
+	JNE  unit
+	MOVQ DI, bad+32(FP)
 	VZEROUPPER
 	RET

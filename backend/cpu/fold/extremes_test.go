@@ -2,6 +2,7 @@ package fold
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -41,8 +42,8 @@ func (c integers[T]) best(x []T) T {
 
 func (c integers[T]) check(what string, n int, got, want []T) {
 	c.t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		c.t.Fatalf("%s of %s: %s of %d elements (-want +got):\n%s", names[c.kind], c.dtype, what, n, diff)
+	if !slices.Equal(want, got) {
+		c.t.Fatalf("%s of %s: %s of %d elements (-want +got):\n%s", names[c.kind], c.dtype, what, n, cmp.Diff(want, got))
 	}
 }
 

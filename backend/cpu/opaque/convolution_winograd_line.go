@@ -28,7 +28,7 @@ const (
 	// lineChannels is how many channels an image and a result have at least.
 	lineChannels = 32
 	// lineUnit is how many tiles are computed again together: blocks are whole numbers of them.
-	lineUnit = 16
+	lineUnit = conv.WinogradUnit
 	// linePlaces is how many places a kernel has at most.
 	linePlaces = 9
 	linePlanes = 4
@@ -207,20 +207,22 @@ func (w *winogradLine) spread(tiles []float32, image, t0, n int) {
 					next[p] += v.channels
 				}
 			}
-			lineTiles(&rows, d[j:j+part+1])
+			w.lineTiles(&rows, d[j:j+part+1])
 			j += part
 		}
 	}
 }
 
-// lineTiles sets a channel's rows to what is made of the elements that a part of its kernel reads.
-func lineTiles(rows *[linePlanes][]float32, d [][]float32) {
+// lineTiles sets a channel's rows, of whole units, to what is made of the elements that a part of its
+// kernel reads.
+func (w *winogradLine) lineTiles(rows *[linePlanes][]float32, d [][]float32) {
 	switch len(d) {
 	case 4:
-		subtract(rows[0], d[0], d[2])
-		add(rows[1], d[1], d[2])
-		subtract(rows[2], d[2], d[1])
-		subtract(rows[3], d[3], d[1])
+		var to, from [linePlanes]unsafe.Pointer
+		for p := range to {
+			to[p], from[p] = unsafe.Pointer(unsafe.SliceData(rows[p])), unsafe.Pointer(unsafe.SliceData(d[p]))
+		}
+		conv.SpreadLine(w.level, &to, &from, len(rows[0]))
 	case 3:
 		subtract(rows[0], d[0], d[1])
 		copy(rows[1], d[1])
@@ -228,13 +230,6 @@ func lineTiles(rows *[linePlanes][]float32, d [][]float32) {
 	default:
 		copy(rows[0], d[0])
 		copy(rows[3], d[1])
-	}
-}
-
-func add(to, x, y []float32) {
-	x, y = x[:len(to)], y[:len(to)]
-	for i := range to {
-		to[i] = x[i] + y[i]
 	}
 }
 
@@ -265,7 +260,14 @@ func (w *winogradLine) gather(image, t0, n, r0, r1, pitch int, sums []float32) {
 			s[p] = sums[(p*winogradRows+r)*pitch:][:n]
 		}
 		to := unsafe.Slice((*float32)(unsafe.Add(w.out, ((image*v.outs+r0+r)*v.outSize+first)*4)), end-first)
-		bad |= lineWindows(to, &s)
+		units := len(to) / (2 * lineUnit)
+		bad |= conv.GatherLine(w.level, unsafe.Pointer(unsafe.SliceData(to)), unsafe.Pointer(&s[0][0]), winogradRows*pitch*4, units)
+		if whole := units * lineUnit; 2*whole < len(to) {
+			for p := range s {
+				s[p] = s[p][whole:]
+			}
+			bad |= lineWindows(to[2*whole:], &s) << units
+		}
 	}
 	for ; bad != 0; bad &= bad - 1 {
 		at := first + 2*lineUnit*bits.TrailingZeros64(bad)
@@ -273,29 +275,25 @@ func (w *winogradLine) gather(image, t0, n, r0, r1, pitch int, sums []float32) {
 	}
 }
 
-// lineWindows sets windows to what planes have of them, and returns bit i where one of the i-th
-// lineUnit tiles is infinite or not a number.
+// lineWindows sets windows of less than a unit to what planes have of them, and returns 1 where one of
+// them is infinite or not a number.
 func lineWindows(to []float32, s *[linePlanes][]float32) (bad uint64) {
-	for unit, at := 0, 0; at < len(to); unit, at = unit+1, at+2*lineUnit {
-		some := to[at:min(at+2*lineUnit, len(to))]
-		n := len(some) / 2
-		a, b, c, d := s[0][at/2:], s[1][at/2:], s[2][at/2:], s[3][at/2:]
-		if len(some)%2 != 0 {
-			some[2*n] = a[n] + b[n] + c[n]
-		}
-		a, b, c, d = a[:n], b[:n], c[:n], d[:n]
-		for i := range a {
-			some[2*i], some[2*i+1] = a[i]+b[i]+c[i], b[i]-c[i]+d[i]
-		}
-		zero := float32(0)
-		for _, y := range some {
-			zero += y - y
-		}
-		if zero != 0 { // it is NaN
-			bad |= 1 << unit
-		}
+	n := len(to) / 2
+	if len(to)%2 != 0 {
+		to[2*n] = s[0][n] + s[1][n] + s[2][n]
 	}
-	return bad
+	a, b, c, d := s[0][:n], s[1][:n], s[2][:n], s[3][:n]
+	for i := range a {
+		to[2*i], to[2*i+1] = a[i]+b[i]+c[i], b[i]-c[i]+d[i]
+	}
+	zero := float32(0)
+	for _, y := range to {
+		zero += y - y
+	}
+	if zero != 0 { // it is NaN
+		return 1
+	}
+	return 0
 }
 
 // again computes windows [first, end) of channels [r0, r1) of an image's result by themselves.

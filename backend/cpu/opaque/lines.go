@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"runtime"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/convert"
@@ -83,9 +84,11 @@ func (r *rowGroups[T]) run(lo, hi int, f func(first int, out, x []T)) {
 
 // eachColumns calls f, on several processors, for groups of n columns of outer
 // matrices of rows times columns elements. Off is where the group's first element
-// is, and column its number among all columns.
+// is, and column its number among all columns. Groups are as wide as may be while each
+// processor has one; what a column gives does not depend on its group.
 func eachColumns(outer, rows, columns int, f func(off, column, n int)) {
-	band := max(narrowBand, columns/4&^(narrowBand-1))
+	each := (runtime.GOMAXPROCS(0) + outer - 1) / outer // groups of a matrix
+	band := max(narrowBand, columns/max(each, 4)&^(narrowBand-1))
 	bands := (columns + band - 1) / band
 	pool.For(outer*bands, max(1, lineWork/(band*rows)), func(lo, hi int) {
 		for lo < hi {

@@ -262,6 +262,47 @@ func BenchmarkRun(b *testing.B) {
 	}
 }
 
+// TestRefused: of many that join at once as many as there are seats get one, those that are refused leave
+// nothing behind, and the caller waits for all.
+func TestRefused(t *testing.T) {
+	k := &task{done: make(chan struct{}, 1)}
+	k.state.Store(closedBit)
+	for round := range 2000 {
+		seats := 1 + round%3
+		k.prepare(100, 1, seats+1, idle{})
+		k.open()
+		var joined atomic.Int64
+		var begin, tried, ended sync.WaitGroup
+		begin.Add(1)
+		for range 8 {
+			tried.Add(1)
+			ended.Go(func() {
+				begin.Wait()
+				got := k.join()
+				tried.Done()
+				if got {
+					joined.Add(1)
+					runtime.Gosched()
+					k.leave()
+				}
+			})
+		}
+		begin.Done()
+		if round%2 == 0 { // else who comes late finds it closed
+			tried.Wait()
+		}
+		state := k.close()
+		ended.Wait()
+		if n := joined.Load(); n > int64(seats) || round%2 == 0 && n != int64(seats) {
+			t.Fatalf("round %d: %d have joined, there are %d seats", round, n, seats)
+		}
+		left := k.state.Load()
+		if k.seats = left >> seatShift; left&helperMask != 0 || left&closedBit == 0 || k.seats != int64(seats)-joined.Load() {
+			t.Fatalf("round %d: the state is %#x, %#x when it was closed, after %d of %d", round, left, state, joined.Load(), seats)
+		}
+	}
+}
+
 // BenchmarkSpread measures what it takes to spread work over all goroutines: a call of no work,
 // and of adding to numbers that caches hold.
 func BenchmarkSpread(b *testing.B) {

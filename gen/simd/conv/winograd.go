@@ -27,6 +27,8 @@ func winograd(ctx *build.Context) {
 		k := &wide.Kit{C: ctx, AVX512: avx512}
 		spread(k)
 		gather(k)
+		lineSpread(k)
+		lineGather(k)
 	}
 }
 
@@ -137,12 +139,7 @@ func gather(k *wide.Kit) {
 		"of the i-th pair of lines is infinite or no number. lines is at least 1 and at most 128.")
 	g := gathering{Kit: k, dst: k.C.GP64(), src: k.C.GP64(), from: newPlanes(k), pitch: k.Arg("pitch"), lines: k.Arg("lines")}
 	g.low, g.high = k.Tail(k.Arg("low")), k.Tail(k.Arg("high"))
-	if k.AVX512 {
-		for i := range g.order {
-			g.order[i] = k.C.ZMM()
-			k.C.VMOVUPS(operand.NewDataAddr(operand.NewStaticSymbol(turns), 64*i), g.order[i])
-		}
-	}
+	g.turns()
 	g.zero, g.sums = k.Vec(), k.Vec()
 	k.Zero(g.zero)
 	bad, row := k.C.GP64(), k.C.GP64()
@@ -234,6 +231,17 @@ func (g *gathering) pair(name string, tails []wide.Tail) {
 		}
 	}
 	g.C.Label(name)
+}
+
+// turns reads the order that merge has its elements in, where it takes one.
+func (g *gathering) turns() {
+	if !g.AVX512 {
+		return
+	}
+	for i := range g.order {
+		g.order[i] = g.C.ZMM()
+		g.C.VMOVUPS(operand.NewDataAddr(operand.NewStaticSymbol(turns), 64*i), g.order[i])
+	}
 }
 
 // merge puts the elements of two vectors in turns.
