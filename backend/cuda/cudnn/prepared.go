@@ -11,7 +11,7 @@ import (
 )
 
 // maxSpatial is the most spatial axes the library convolves over. It knows no
-// fewer than two: one is two, of which the other has extent 1.
+// fewer than two: one is two, the first of extent 1.
 const maxSpatial = 3
 
 // A key is everything that the preparation of a problem depends on.
@@ -43,10 +43,7 @@ func keyOf(direction Direction, v *Convolution) (k key, ok bool) {
 	k.exact = v.Exact && k.dtype == ir.Float32
 	k.tf32 = k.exact || k.dtype == ir.Float32 && v.TF32
 	k.spatial = max(n, 2)
-	lead, more := k.spatial-n, 0 // the axes of extent 1 before and behind those of the views
-	if lead > 0 && k.tall() {
-		lead, more = 0, lead
-	}
+	lead := k.spatial - n // axes of extent 1, before those of the views
 	ok = true
 	set := func(to *int32, e int) {
 		if e > math.MaxInt32 {
@@ -54,10 +51,7 @@ func keyOf(direction Direction, v *Convolution) (k key, ok bool) {
 		}
 		*to = int32(e)
 	}
-	for i := range lead + more {
-		if lead == 0 {
-			i += n
-		}
+	for i := range lead {
 		k.x[2+i], k.weight[2+i], k.y[2+i] = 1, 1, 1
 		k.stride[i], k.dilation[i] = 1, 1
 	}
@@ -77,11 +71,6 @@ func keyOf(direction Direction, v *Convolution) (k key, ok bool) {
 	}
 	return k, ok
 }
-
-// tall reports whether the one axis of a convolution is the height of an image, and not its width:
-// the library's kernels that multiply and add in float32 compute gradients more quickly so, and
-// forward less so.
-func (k *key) tall() bool { return k.direction != Forward && k.mathOf() == mathFMA }
 
 // The library's constants, of its headers cudnn_graph.h, cudnn_ops.h and cudnn_cnn.h.
 const (

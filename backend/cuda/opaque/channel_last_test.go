@@ -43,27 +43,29 @@ type (
 	}
 )
 
-// TestChannelsLast: norms of 16-bit images whose channels are last go to the kernels of such
-// images, with parts for every multiprocessor, and others to those of planes.
-func TestChannelsLast(t *testing.T) {
+// normsOf returns a call of a norm and one of its gradient; last and other say which images have their channels last.
+func normsOf(dt ir.DType, channels int, last, other bool) (norm, grad *ir.Call) {
 	const at = 1 << 20
-	image := func(n uint64, dt ir.DType, channels int, last bool) ir.View {
+	image := func(n uint64, last bool) ir.View {
 		v := ir.View{Addr: at * n, DType: dt, Shape: []int{2, channels, 30, 10}}
 		if v.Strides = ir.ContiguousStrides(v.Shape); last {
 			v.Strides = ir.ChannelsLastStrides(v.Shape)
 		}
 		return v
 	}
-	stat := func(n uint64, dt ir.DType, channels int) ir.View {
+	stat := func(n uint64, dt ir.DType) ir.View {
 		return ir.View{Addr: at * n, DType: dt, Shape: []int{channels}, Strides: []int{1}}
 	}
-	calls := func(dt ir.DType, channels int, last, other bool) (norm, grad *ir.Call) {
-		one := func(n uint64) ir.View { return stat(n, dt, channels) }
-		measured := func(n uint64) ir.View { return stat(n, ir.Float64, channels) }
-		attrs := []ir.Value{ir.FloatValue(0.5)}
-		return &ir.Call{Out: []ir.View{image(1, dt, channels, last), one(9), one(10), measured(5), measured(6)}, In: []ir.View{image(2, dt, channels, other), one(3), one(4)}, Attrs: attrs},
-			&ir.Call{Out: []ir.View{image(1, dt, channels, last), one(7), one(8)}, In: []ir.View{image(2, dt, channels, other), image(3, dt, channels, last), one(4), measured(5), measured(6)}, Attrs: attrs}
-	}
+	one := func(n uint64) ir.View { return stat(n, dt) }
+	measured := func(n uint64) ir.View { return stat(n, ir.Float64) }
+	attrs := []ir.Value{ir.FloatValue(0.5)}
+	return &ir.Call{Out: []ir.View{image(1, last), one(9), one(10), measured(5), measured(6)}, In: []ir.View{image(2, other), one(3), one(4)}, Attrs: attrs},
+		&ir.Call{Out: []ir.View{image(1, last), one(7), one(8)}, In: []ir.View{image(2, other), image(3, last), one(4), measured(5), measured(6)}, Attrs: attrs}
+}
+
+// TestChannelsLast: norms of 16-bit images whose channels are last go to the kernels of such
+// images, with parts for every multiprocessor.
+func TestChannelsLast(t *testing.T) {
 	for _, c := range []struct {
 		name        string
 		dtype       ir.DType
@@ -84,7 +86,7 @@ func TestChannelsLast(t *testing.T) {
 		}, lastRows{600, 24, 256, 3, 4, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			norm, grad := calls(c.dtype, c.channels, c.last, c.other)
+			norm, grad := normsOf(c.dtype, c.channels, c.last, c.other)
 			r := &channelRecorder{}
 			if err := opaque.ChannelNorm(r, norm); err != nil {
 				t.Fatal(err)
@@ -114,12 +116,16 @@ func TestChannelsLast(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestChannelsNotLast: other norms go to the kernels of planes.
+func TestChannelsNotLast(t *testing.T) {
 	for name, of := range map[string]struct {
 		dtype    ir.DType
 		channels int
 		last     bool
 	}{"channels first": {ir.BFloat16, 24, false}, "few channels": {ir.BFloat16, 12, true}, "float32": {ir.Float32, 24, true}} {
-		norm, _ := calls(of.dtype, of.channels, of.last, of.last)
+		norm, _ := normsOf(of.dtype, of.channels, of.last, of.last)
 		r := &channelRecorder{}
 		if err := opaque.ChannelNorm(r, norm); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package librarytest
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -90,21 +91,41 @@ func (h *host) MemsetD8Async(_ int, dst driver.Ptr, value uint8, bytes int64, _ 
 	return nil
 }
 
-// Compile builds a library from C source and opens it. It skips the test where
-// there is no C compiler, or libraries cannot be opened.
+// compiled has a library by its source, as compile returns it: a test program compiles each once.
+var compiled sync.Map
+
+func compile(compiler string, source []byte) ([]byte, error) {
+	dir, err := os.MkdirTemp("", "library")
+	if err != nil {
+		return nil, err
+	}
+	defer os.RemoveAll(dir)
+	file, lib := filepath.Join(dir, "library.c"), filepath.Join(dir, "library.so")
+	if err := os.WriteFile(file, source, 0o600); err != nil {
+		return nil, err
+	}
+	if out, err := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-o", lib, file, "-lm").CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
+	}
+	return os.ReadFile(lib)
+}
+
+// Compile builds a library from C source and opens it, a copy of its own with variables of its
+// own for each call. It skips the test where there is no C compiler, or libraries cannot be opened.
 func Compile(t testing.TB, source []byte) *dl.Library {
 	t.Helper()
 	compiler, err := exec.LookPath("cc")
 	if err != nil || runtime.GOOS != "linux" {
 		t.Skip("no C compiler for the library")
 	}
-	dir := t.TempDir()
-	file, lib := filepath.Join(dir, "library.c"), filepath.Join(dir, "library.so")
-	if err := os.WriteFile(file, source, 0o600); err != nil {
+	one, _ := compiled.LoadOrStore(string(source), sync.OnceValues(func() ([]byte, error) { return compile(compiler, source) }))
+	content, err := one.(func() ([]byte, error))()
+	if err != nil {
 		t.Fatal(err)
 	}
-	if out, err := exec.Command(compiler, "-shared", "-fPIC", "-O1", "-o", lib, file, "-lm").CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
+	lib := filepath.Join(t.TempDir(), "library.so")
+	if err := os.WriteFile(lib, content, 0o700); err != nil {
+		t.Fatal(err)
 	}
 	l, err := dl.Open(lib)
 	if errors.Is(err, dl.ErrUnsupported) {
