@@ -51,37 +51,37 @@ func mayHold(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return false
 }
 
-// count returns how many parameters and buffers v holds that the walk did not find.
-// It reads what is not exported.
-func (w *walker) count(v reflect.Value, seen map[place]bool) (n int) {
+// count returns how many parameters and buffers v holds that are neither in found nor in seen. It
+// reads what is not exported.
+func count(v reflect.Value, seen, found map[place]bool) (n int) {
 	switch v.Kind() {
 	case reflect.Interface:
 		if !v.IsNil() && mayHold(v.Elem().Type(), map[reflect.Type]bool{}) {
-			n = w.count(v.Elem(), seen)
+			n = count(v.Elem(), seen, found)
 		}
 	case reflect.Pointer:
 		at := place{v.Type().Elem(), v.UnsafePointer()}
-		if v.IsNil() || seen[at] || w.found[at] {
+		if v.IsNil() || seen[at] || found[at] {
 			return 0
 		}
 		seen[at] = true
-		n = w.count(v.Elem(), seen)
+		n = count(v.Elem(), seen, found)
 	case reflect.Struct:
 		if v.Type() == parameterType || v.Type() == bufferType {
 			return 1
 		}
 		for i := range v.NumField() {
 			if f := v.Type().Field(i); f.Tag.Get("nn") != leftOut && mayHold(f.Type, map[reflect.Type]bool{}) {
-				n += w.count(v.Field(i), seen)
+				n += count(v.Field(i), seen, found)
 			}
 		}
 	case reflect.Slice, reflect.Array:
 		for i := range v.Len() {
-			n += w.count(v.Index(i), seen)
+			n += count(v.Index(i), seen, found)
 		}
 	case reflect.Map:
 		for _, k := range v.MapKeys() {
-			n += w.count(v.MapIndex(k), seen)
+			n += count(v.MapIndex(k), seen, found)
 		}
 	}
 	return n
@@ -90,8 +90,16 @@ func (w *walker) count(v reflect.Value, seen map[place]bool) (n int) {
 // reportHidden visits, for each field that is not exported and holds parts which the walk
 // did not find, a parameter that carries the error.
 func (w *walker) reportHidden() {
+	if len(w.hidden) == 0 {
+		return
+	}
+	found := map[place]bool{} // where the structs are that the walk came by
+	for p := range w.seen {
+		v := reflect.ValueOf(p)
+		found[place{v.Type().Elem(), v.UnsafePointer()}] = true
+	}
 	for _, h := range w.hidden {
-		n := w.count(h.value, map[place]bool{})
+		n := count(h.value, map[place]bool{}, found)
 		if n == 0 {
 			continue
 		}

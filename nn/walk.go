@@ -16,14 +16,13 @@ type walker struct {
 	// before inner, and its dotted name; false ends the walk.
 	visit func(name string, part any) bool
 
-	found  map[place]bool // where the structs in seen are
 	hidden []hidden
 }
 
 // walk visits the parts of m, and then, for each field that hides parts, a parameter that
 // carries the error.
 func walk(m any, visit func(name string, part any) bool) {
-	w := &walker{seen: map[any]bool{}, visit: visit, found: map[place]bool{}}
+	w := &walker{seen: map[any]bool{}, visit: visit}
 	if w.walk("", reflect.ValueOf(m)) {
 		w.reportHidden()
 	}
@@ -78,7 +77,6 @@ func (w *walker) object(name string, v reflect.Value) bool {
 		return true
 	}
 	w.seen[p] = true
-	w.found[place{v.Type().Elem(), v.UnsafePointer()}] = true
 	switch p.(type) {
 	case *Parameter, *Buffer:
 		return w.visit(name, p)

@@ -25,7 +25,7 @@ func misfitAttributes(a format.Attribute) map[string]format.Attribute {
 	}
 	switch a.Kind {
 	case format.KindInt:
-		for _, n := range []int64{-1, 0, 3, 1 << 16, math.MaxInt64, math.MinInt64} {
+		for _, n := range []int64{-1, 0, 3, 1 << 12, math.MaxInt64, math.MinInt64} {
 			with(fmt.Sprint(n), func(a *format.Attribute) { a.Int = n })
 		}
 	case format.KindFloat:
@@ -37,11 +37,11 @@ func misfitAttributes(a format.Attribute) map[string]format.Attribute {
 			with(fmt.Sprintf("%q", s), func(a *format.Attribute) { a.String = s })
 		}
 	case format.KindInts:
-		for _, list := range [][]int64{{}, {0}, {-1}, {math.MaxInt64}, {0, 0}, {1, 1}, {-3, 1 << 16}, {2, 1, 0, 1, 2, 1, 0, 1}} {
+		for _, list := range [][]int64{{}, {0}, {-1}, {math.MaxInt64}, {0, 0}, {1, 1}, {-3, 1 << 12}, {2, 1, 0, 1, 2, 1, 0, 1}} {
 			with(fmt.Sprint(list), func(a *format.Attribute) { a.Ints = list })
 		}
 		for i := range a.Ints {
-			for _, n := range []int64{0, -1, 1 << 16, math.MaxInt64, math.MinInt64} {
+			for _, n := range []int64{0, -1, 1 << 12, math.MaxInt64, math.MinInt64} {
 				list := slices.Clone(a.Ints)
 				list[i] = n
 				with(fmt.Sprint(list), func(a *format.Attribute) { a.Ints = list })

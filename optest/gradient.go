@@ -211,7 +211,7 @@ func (g *gradientCheck) checkOperand(i int, grad *core.Tensor) error {
 }
 
 // quickMoved is how many elements of an operand a quick run moves.
-const quickMoved = 3
+const quickMoved = 2
 
 // stride returns how far apart the elements of operand i are that are moved.
 func (g *gradientCheck) stride(i int) int {

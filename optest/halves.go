@@ -31,7 +31,7 @@ func (r runner) halves() (errs []error) {
 		}
 		for i, s := range r.halfSamples() {
 			for k, m := range magnitudes {
-				if r.quick && (i+k+int(dt)+len(r.o.Op.Name))%(2*len(magnitudes)) != 0 {
+				if r.quick && (i+k+int(dt)+len(r.o.Op.Name))%(4*len(magnitudes)) != 0 {
 					continue
 				}
 				h := &half{runner: r, tr: trial{s, dt, contiguous}, magnitude: m}

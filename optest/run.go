@@ -213,9 +213,9 @@ func (r runner) leftOut(i, n int, dt ir.DType) bool {
 	case !r.quick:
 		return false
 	case n > 500:
-		return turn%32 != 0
+		return turn%48 != 0
 	case n > 60:
-		return turn%16 != 0
+		return turn%24 != 0
 	case n > 8:
 		return turn%6 != 0
 	}

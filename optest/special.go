@@ -65,7 +65,7 @@ func (r runner) specials(i int, dt ir.DType) []ir.Scalar {
 
 // quickSpecials is how many combinations of special values of its operands an operator has in a quick run,
 // at most.
-const quickSpecials = 200
+const quickSpecials = 80
 
 // allSpecials are the special values of a dtype.
 func (r runner) allSpecials(dt ir.DType) []ir.Scalar {

@@ -297,7 +297,7 @@ func (o *Op) usualShapes() [][]Extent {
 		return slices.Repeat(byRank[1:2], n)
 	case o.Kind == ir.Reduction, o.Kind == ir.Scan:
 		return [][]Extent{matrix}
-	case len(o.Test.Samples) == 0:
+	case len(o.Test.Samples) == 0 || len(o.Test.Samples[0].Shapes) == 0: // what operands there are may be left out
 		return nil
 	}
 	shapes := o.Test.Samples[0].Shapes

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // TestGradientsAtLimits holds gradients where a part of them has no number, or overflows
@@ -87,6 +88,21 @@ func TestNaNToNum(t *testing.T) {
 		} {
 			if d := cmp.Diff(c.want, values(t, x.NaNToNum(c.opts...))); d != "" {
 				t.Errorf("%s, %s (-want +got):\n%s", dtype, fmt.Sprint(c.opts), d)
+			}
+		}
+	}
+}
+
+// TestTransformsOfNoLines: lines that there are none of may be of any length.
+func TestTransformsOfNoLines(t *testing.T) {
+	const long = math.MaxInt >> 22
+	for _, dev := range []device.Device{device.CPU, device.Sim(0)} {
+		x := tensor.Zeros([]int{0, 4}, tensor.On(dev))
+		for name, y := range map[string]tensor.Tensor{
+			"fft": x.FFT(tensor.Sizes(long)), "rfft": x.RFFT(tensor.Sizes(long)), "irfft": x.ToType(tensor.Complex64).IRFFT(tensor.Sizes(long)),
+		} {
+			if err := y.Err(); err != nil || y.Size(0) != 0 {
+				t.Errorf("%s on %s is %v: %v", name, dev, y.Shape(), err)
 			}
 		}
 	}

@@ -3,6 +3,7 @@ package gpu_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -68,6 +69,42 @@ func TestHalfConvolutionGradients(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestLineGradients: gradients of convolutions along one axis, of whole numbers whose sums float32 has
+// exactly, are those of the CPU, whichever way they are computed.
+func TestLineGradients(t *testing.T) {
+	need(t)
+	exactly(t)
+	for _, c := range []struct {
+		images, masks []int
+		opts          []tensor.Option
+	}{
+		{[]int{64, 64, 256}, []int{64, 64, 3}, []tensor.Option{tensor.Padding(1)}},
+		{[]int{5, 6, 301}, []int{4, 3, 5}, []tensor.Option{tensor.Groups(2), tensor.Stride(3)}},
+		{[]int{1, 3, 70001}, []int{7, 3, 9}, []tensor.Option{tensor.Dilation(2), tensor.Padding(8)}},
+		{[]int{2, 256, 64}, []int{256, 256, 3}, nil}, // more than fewWeights
+	} {
+		whole := func(shape []int) T { return tensor.Randint(shape, -2, 3).ToType(tensor.Float32) }
+		random.Seed(5)
+		x, w := whole(c.images), whole(c.masks)
+		dy := whole(x.Conv1d(w, c.opts...).Shape())
+		of := func(d device.Device) [][]float64 {
+			in := []T{x.To(d).Detach().RequireGrad(), w.To(d).Detach().RequireGrad()}
+			all, err := tensor.Gradients([]T{in[0].Conv1d(in[1], c.opts...)}, in, tensor.WithGradient(dy.To(d)))
+			must(t, err)
+			var list [][]float64
+			for _, g := range all {
+				elements, err := values(g)
+				must(t, err)
+				list = append(list, elements)
+			}
+			return list
+		}
+		if got, want := of(gpu), of(device.CPU); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("gradients of x %v, weight %v differ from the CPU's", c.images, c.masks)
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package sentence
+package main
 
 import (
 	"math"
@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/examples/embed/sentence"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/device"
 )
@@ -14,19 +15,19 @@ import (
 // TestVectors compares with the vectors of Python's package sentence-transformers, all at
 // once and in reverse order, so that others lie beside each sentence.
 func TestVectors(t *testing.T) {
-	if _, err := os.Stat("../model/model.safetensors"); err != nil {
+	if _, err := os.Stat("model/model.safetensors"); err != nil {
 		t.Skip("no model: python3 examples/models.py embed fetches it")
 	}
-	m, err := Load("../model", device.CPU)
+	m, err := sentence.Load("model", device.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
-	raw, err := os.ReadFile("../testdata/sentences.txt")
+	raw, err := os.ReadFile("testdata/sentences.txt")
 	if err != nil {
 		t.Fatal(err)
 	}
 	sentences := strings.Split(strings.TrimSpace(string(raw)), "\n")
-	array, err := data.LoadArray("../testdata/vectors.npy", device.CPU)
+	array, err := data.LoadArray("testdata/vectors.npy", device.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -64,8 +65,8 @@ func TestVectors(t *testing.T) {
 	}
 }
 
-// TestLoadErrors gives folders that are not a model's.
-func TestLoadErrors(t *testing.T) {
+// TestModelErrors gives folders that are not a model's.
+func TestModelErrors(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, body string) {
 		t.Helper()
@@ -82,7 +83,7 @@ func TestLoadErrors(t *testing.T) {
 		{"vocab.txt", "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\na\n", "model.safetensors"},
 	} {
 		write(step.name, step.body)
-		if _, err := Load(dir, device.CPU); err == nil || !strings.Contains(err.Error(), step.want) {
+		if _, err := sentence.Load(dir, device.CPU); err == nil || !strings.Contains(err.Error(), step.want) {
 			t.Errorf("with %s %q: %v, want it to say %s", step.name, step.body, err, step.want)
 		}
 	}
@@ -90,7 +91,7 @@ func TestLoadErrors(t *testing.T) {
 	if err := data.SaveTensors(dir+"/model.safetensors", empty); err != nil {
 		t.Fatal(err)
 	}
-	m, err := Load(dir, device.CPU)
+	m, err := sentence.Load(dir, device.CPU)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package recognize_test
+package main
 
 import (
 	"math"

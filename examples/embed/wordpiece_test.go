@@ -1,4 +1,4 @@
-package wordpiece
+package main
 
 import (
 	"compress/gzip"
@@ -8,20 +8,22 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/sinter-go/sinter/examples/embed/wordpiece"
 )
 
 // TestTokens compares with the tokens of Python's package tokenizers.
 func TestTokens(t *testing.T) {
-	vocabulary, err := os.Open("../model/vocab.txt")
+	vocabulary, err := os.Open("model/vocab.txt")
 	if err != nil {
 		t.Skip("no model: python3 examples/models.py embed fetches it")
 	}
 	defer vocabulary.Close()
-	tokenizer, err := Read(vocabulary)
+	tokenizer, err := wordpiece.Read(vocabulary)
 	if err != nil {
 		t.Fatal(err)
 	}
-	packed, err := os.Open("../testdata/tokens.json.gz")
+	packed, err := os.Open("testdata/tokens.json.gz")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +53,7 @@ func TestTokens(t *testing.T) {
 
 // TestEncode needs no model.
 func TestEncode(t *testing.T) {
-	tokenizer, err := Read(strings.NewReader(strings.Join([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##able", "able", "!", "e"}, "\n")))
+	tokenizer, err := wordpiece.Read(strings.NewReader(strings.Join([]string{"[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", "un", "##able", "able", "!", "e"}, "\n")))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +73,7 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%q: %s", test.text, diff)
 		}
 	}
-	if _, err := Read(strings.NewReader("a\nb")); err == nil || !strings.Contains(err.Error(), "[PAD]") {
+	if _, err := wordpiece.Read(strings.NewReader("a\nb")); err == nil || !strings.Contains(err.Error(), "[PAD]") {
 		t.Errorf("without special tokens: %v", err)
 	}
 }
