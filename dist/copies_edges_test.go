@@ -146,9 +146,9 @@ func (d *halting) DestroyEvent(dev int, e device.EventID) error {
 	return d.Driver.DestroyEvent(dev, e)
 }
 
-// TestCopiesCloseLate closes one rank's end while another one still gives its device the last of a
-// call, which names events of the first: these stay until that is done.
-func TestCopiesCloseLate(t *testing.T) {
+// TestCopiesEndTogether has a rank still give its device the last of a call when the other one is done, which it
+// names events of: that one does not return before, so that it gives its device nothing more and destroys no event.
+func TestCopiesEndTogether(t *testing.T) {
 	onSimulated(t)
 	drv := &halting{Driver: sim.New(sim.Config{Devices: 2, Async: true}), halted: make(chan struct{}), goOn: make(chan struct{})}
 	device.Install(drv)
@@ -165,35 +165,30 @@ func TestCopiesCloseLate(t *testing.T) {
 			return g.AllReduce(x, dist.Sum).Synchronize(context.Background())
 		})
 	}
-	both := func(after func()) error {
-		var all sync.WaitGroup
-		errs := make([]error, 2)
-		all.Go(func() { errs[1] = sum(groups[1]) })
-		errs[0] = sum(groups[0])
-		after()
-		all.Wait()
-		return errors.Join(errs...)
+	both := func() (ends [2]chan error) {
+		for rank, g := range groups {
+			ends[rank] = make(chan error, 1)
+			go func() { ends[rank] <- sum(g) }()
+		}
+		return ends
 	}
-	must(t, both(func() {}))
+	ends := both()
+	must(t, errors.Join(<-ends[0], <-ends[1]))
 	drv.mu.Lock()
 	drv.at = 2 * drv.waits // the last one of the next call
 	drv.mu.Unlock()
+	ends = both()
+	<-drv.halted
 	closed := make(chan error, 1)
-	must(t, both(func() {
-		<-drv.halted
-		drv.mu.Lock()
-		before := drv.destroyed
-		drv.mu.Unlock()
-		go func() { closed <- groups[0].Close() }()
-		time.Sleep(20 * time.Millisecond) // for an end that does not wait to show
-		drv.mu.Lock()
-		defer drv.mu.Unlock()
-		if drv.destroyed != before || len(closed) != 0 {
-			t.Errorf("%d events were destroyed, %d ends closed", drv.destroyed-before, len(closed))
-		}
-		close(drv.goOn)
-	}))
-	must(t, errors.Join(<-closed, groups[1].Close()))
+	go func() { closed <- groups[0].Close() }()
+	time.Sleep(20 * time.Millisecond) // for an end that does not wait to show
+	drv.mu.Lock()
+	if drv.destroyed != 0 || len(closed)+len(ends[0]) != 0 {
+		t.Errorf("%d events were destroyed, %d ends closed, rank 0 has returned %d times", drv.destroyed, len(closed), len(ends[0]))
+	}
+	drv.mu.Unlock()
+	close(drv.goOn)
+	must(t, errors.Join(<-ends[0], <-ends[1], <-closed, groups[1].Close()))
 	if drv.destroyed == 0 {
 		t.Error("no event was destroyed in the end")
 	}

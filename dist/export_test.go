@@ -65,16 +65,20 @@ func Replays(groups []*Group) (list []graph.Checker) {
 	return list
 }
 
-// Note is what a replay asks and tells a Checker.
+// noteReplay is what a replay asks and tells a group, but that it does not wait for other ranks: one goroutine
+// plays them all.
 func noteReplay(c graph.Checker) error {
 	if err := c.Check(); err != nil {
 		return err
 	}
-	return c.Note()
+	return c.(*replayed).note()
 }
 
 // NoteReplay is noteReplay for other packages.
 var NoteReplay = noteReplay
+
+// MostAhead is how many replays others need not have come to.
+const MostAhead = mostAhead
 
 // Remembered returns how many replays and calls of a group of one process are remembered.
 func Remembered(g *Group) int {

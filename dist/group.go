@@ -51,7 +51,8 @@ const (
 
 // A Group is one rank's end of a process group: some ranks, each with a device, that
 // make collective calls. All ranks make the same calls in the same order. Calls that were captured
-// in graphs (package graph) are made by each replay. CapturedCopies asks for more.
+// in graphs (package graph) are made by each replay. A replay waits on the host while another rank of the
+// process has not come to the end of this one's third last. CapturedCopies asks for more.
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new
@@ -67,6 +68,7 @@ type Group struct {
 	bound   count         // of its graphs those for which devices wait for one another; mu guards it
 	free    count         // of the others
 	place   atomic.Uint64 // how many calls were made that all ranks make, on an accelerator, by replays, too
+	ahead   ahead         // of other ranks, in replays
 
 	dividing *unit // whose gradients are being averaged and divided
 
@@ -140,6 +142,7 @@ func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", 
 func (g *Group) Abort(reason error) {
 	if g.made() && reason != nil {
 		g.comm.Abort(reason)
+		g.order.stir()
 	}
 }
 

@@ -30,10 +30,14 @@ type order struct {
 	replays []segment            // by where they begin, of each place one: what not all ranks have passed
 	made    map[uint64]*made     // by the place before: calls made at once that not all ranks have made or replayed
 	next    []int                // by rank: it had passed those of replays before this one
+	moved   chan struct{}        // closed for those who wait for others; nil: nobody waits
+	wanted  uint64               // the first place that they wait for
 	look    *time.Timer          // looks whether ranks come; nil while replays has nothing that a rank has not passed
 	seen    uint64               // the last rank's place, when it looked last
 	looks   int                  // how often that was so in turn
 	subs    map[string]*founding // groups that are split off, which not all members came to, by seed
+
+	least atomic.Uint64 // no rank's place is before it
 }
 
 // A segment is a replay that some ranks have made.
@@ -111,6 +115,7 @@ func (o *order) fail(reason error) {
 			g.comm.Fail(reason)
 		}
 	}
+	o.stir()
 }
 
 // failed reports whether the group is of no more use. A rank that closed it does not say so.
@@ -137,7 +142,8 @@ func (o *order) replay(r *replayed) error {
 	if err := o.meet(&mine); err != nil {
 		return err
 	}
-	r.group.place.Add(uint64(len(r.calls)))
+	r.group.replayedTo(r.group.place.Add(uint64(len(r.calls))))
+	o.cameOn()
 	i, covered := o.next[rank], false // i is to be the first that does not begin before mine
 	// What another rank came with was compared with all that it overlaps.
 	if i < len(o.replays) && o.replays[i].start == mine.start && o.replays[i].graph.same(r) {
@@ -306,6 +312,7 @@ func (o *order) leave(rank int) error {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.left[rank] = true
+	o.wake()
 	most := min(o.most.Load(), o.place(rank))
 	o.most.Store(most)
 	if o.over() {
@@ -444,12 +451,20 @@ func (r *replayed) Check() error {
 	return g.named(g.order.beyond(&mine))
 }
 
-// Note tells other ranks of a replay. If they replay another graph, that ends the group.
+// Note tells other ranks of a replay, once they are near. If they replay another graph, that ends the group.
 func (r *replayed) Note() error {
-	g := r.group
 	if len(r.calls) == 0 {
 		return nil
 	}
+	if err := r.group.order.near(r.group); err != nil {
+		return err
+	}
+	return r.note()
+}
+
+// note is Note for who has waited for the others.
+func (r *replayed) note() error {
+	g := r.group
 	if told, able := g.comm.(collective.Replayer); able {
 		told.Replayed(r.calls)
 		if err := g.usable(); err != nil { // what was told ended the group

@@ -51,6 +51,7 @@ func (o *order) make(g *Group, calls []*collective.Call, bound bool) error {
 		}
 		g.place.Add(1)
 	}
+	o.cameOn()
 	o.pass(g.Rank())
 	return nil
 }

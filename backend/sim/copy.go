@@ -108,6 +108,9 @@ func (d *Driver) CopyPeer(srcDev int, s device.StreamID, dstDev int, dst, src ui
 	if err != nil {
 		return err
 	}
+	if peer != a {
+		peer.touch()
+	}
 	a.count(func(c *Counters) { c.ToPeer.add(n) })
 	return a.enqueue(on, toPeerOp, d.holding(func() error { return move(to, from, n) }, src, dst))
 }

@@ -129,6 +129,9 @@ func (d *Driver) WaitEvent(dev int, s device.StreamID, eventDev int, e device.Ev
 	if recorded, err := d.capturing.await(on, r); recorded {
 		return err
 	}
+	if on.dev.index != eventDev {
+		d.devices[eventDev].touch()
+	}
 	return on.give(func() error {
 		<-r.done
 		return nil

@@ -56,6 +56,10 @@ type Config struct {
 	// turn: work waits for all that was given to its queue before, on whatever stream, as on a
 	// device with more streams than CUDA_DEVICE_MAX_CONNECTIONS. 0: a queue for each stream.
 	Queues int
+	// Backlog is how many pieces of work that are not done a stream has at most: a call that gives it
+	// more waits. While it does, other calls that name memory, events or streams of the device wait for it,
+	// of copies between devices, too, as a GPU's driver lets nobody else at a device meanwhile. 0: no bound.
+	Backlog int
 	// Run computes a call whose views are in host memory; nil: the reference interpreter
 	// does, which is right to more digits than a device's kernels and a hundred times slower.
 	Run func(c *ir.Call) error
@@ -92,6 +96,7 @@ type accelerator struct {
 	first    *stream  // the default stream
 	queues   []*queue // that streams share; none: each has its own
 	fftPlans *fftplans.Cache
+	giving   sync.Mutex // held by who gives it work, with Config.Backlog
 
 	mu     sync.Mutex // guards what follows
 	lost   error      // why it cannot be used any more, or nil

@@ -122,6 +122,11 @@ func (s *stream) report() error {
 }
 
 func (s *stream) push(w work) {
+	if most := s.dev.driver.config.Backlog; most > 0 {
+		s.dev.giving.Lock()
+		defer s.dev.giving.Unlock()
+		s.room(uint64(most))
+	}
 	q := s.queue
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -132,6 +137,28 @@ func (s *stream) push(w work) {
 	if !q.busy {
 		q.busy = true
 		go q.drain()
+	}
+}
+
+// room waits until the stream has less than so many pieces of work that are not done. The caller holds
+// dev.giving, so that nobody takes the room.
+func (s *stream) room(most uint64) {
+	s.mu.Lock()
+	if s.given-s.done < most {
+		s.mu.Unlock()
+		return
+	}
+	w := wait{s.given - most + 1, make(chan struct{})}
+	s.waits = append(s.waits, w)
+	s.mu.Unlock()
+	<-w.over
+}
+
+// touch waits, of a call of another device, until no call waits for room on this one.
+func (a *accelerator) touch() {
+	if a.driver.config.Backlog > 0 {
+		a.giving.Lock()
+		defer a.giving.Unlock()
 	}
 }
 

@@ -37,7 +37,7 @@ const (
 // whoever calls it looks after; those that are made by copies are compared here, too.
 //
 // A rank that makes such a call waits on the host for the others to make it, and returns when
-// the devices have all of its work. No device waits for what the host has not given to another
+// all devices have all of its work. No device waits for what the host has not given to another
 // one yet.
 type Communicator struct {
 	inner  collective.Communicator
@@ -201,6 +201,17 @@ func (c *Communicator) make(m *meeting, s device.StreamID, calls []*collective.C
 	}
 	if err := c.send(m, s, calls); err != nil {
 		return c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
+	}
+	return c.leave(m)
+}
+
+// leave waits until all ranks have given their devices, or recorded, their part of a meeting, in which they name
+// memory and events of other ranks' devices. A rank that went on before might give its own device so much that
+// the driver holds it up until there is room, and with it whoever touches the device: a rank that is not done
+// with its part yet, and that the device waits for.
+func (c *Communicator) leave(m *meeting) error {
+	if err := c.hub.settled(m); err != nil {
+		return c.hub.fail(err)
 	}
 	return nil
 }

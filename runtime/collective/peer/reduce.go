@@ -208,8 +208,9 @@ func (c *Communicator) exchange(m *meeting, s device.StreamID, calls []*collecti
 	c.hub.finish(m)
 	if err != nil {
 		w.settle()
+		return err
 	}
-	return err
+	return c.leave(m)
 }
 
 // A work is one rank's part of a meeting.
