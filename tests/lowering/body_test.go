@@ -63,17 +63,6 @@ func eachVector(f func(op *ir.Op, l *vector.Loop, portable vector.Func)) {
 	}
 }
 
-// levels are those with loops that this processor has.
-func levels() []simd.Level {
-	var out []simd.Level
-	for _, l := range []simd.Level{simd.AVX2, simd.AVX512} {
-		if l <= simd.Available() {
-			out = append(out, l)
-		}
-	}
-	return out
-}
-
 // at returns the loop that runs at a level.
 func (b *body) at(level simd.Level) vector.Func { return b.Loop.At(level, b.portable) }
 

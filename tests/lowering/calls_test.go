@@ -51,7 +51,7 @@ func operands(n int) []unsafe.Pointer {
 // BenchmarkCalls times calls of linked loops and made ones: of nothing, of a vector, of
 // what the first cache holds.
 func BenchmarkCalls(b *testing.B) {
-	for _, level := range []simd.Level{simd.AVX2, simd.AVX512} {
+	for _, level := range simd.UsableVectors()[1:] {
 		loops := both(b, "mul/0/float32", level)
 		for _, n := range []int{0, 16, 2048} {
 			p := operands(2048)
@@ -71,7 +71,7 @@ func BenchmarkCalls(b *testing.B) {
 // elements as one call may have, and reports how long the world stood still.
 func BenchmarkPauses(b *testing.B) {
 	const n = 64 << 10
-	for _, level := range []simd.Level{simd.AVX2, simd.AVX512} {
+	for _, level := range simd.UsableVectors()[1:] {
 		loops := both(b, "erfinv_grad_x/0/float32", level)
 		for _, kind := range kinds {
 			b.Run(fmt.Sprint(level, "/", kind), func(b *testing.B) {

@@ -25,9 +25,6 @@ func usualOp(level simd.Level, kind fold.Kind, body ir.BodyKind) *ir.Op {
 	return &ir.Op{Name: "fold", Kind: body, In: []ir.Operand{{Name: "x"}}, Out: []ir.Result{{Name: "out"}}, Code: []ir.Code{{For: "cpu", Of: &vector.Code{Folds: all}}}}
 }
 
-// usualLevels are those that this processor has loops for.
-func usualLevels() []simd.Level { return simd.Levels()[:simd.Available().Vectors()+1] }
-
 var usualCases = []struct{ shape, axes []int }{
 	{[]int{}, nil}, {[]int{0}, []int{0}}, {[]int{3, 0}, []int{1}}, {[]int{5}, nil}, {[]int{300}, []int{0}}, {[]int{1024}, []int{0}},
 	{[]int{1025}, []int{0}}, {[]int{70003}, []int{0}}, {[]int{7, 9}, []int{0}}, {[]int{7, 9}, []int{1}}, {[]int{2500, 3}, []int{0}},
@@ -42,7 +39,7 @@ var usualCases = []struct{ shape, axes []int }{
 // are exact, with plain loops, at every level and in every layout.
 func TestUsualReductions(t *testing.T) {
 	rng, tried := rand.New(rand.NewPCG(1, 2)), 0
-	for _, level := range usualLevels() {
+	for _, level := range simd.UsableVectors() {
 		sums, maxima := usualOp(level, fold.Sum, ir.Reduction), usualOp(level, fold.Max, ir.Reduction)
 		for _, c := range usualCases {
 			for _, layout := range cputest.Layouts {
@@ -89,7 +86,7 @@ func TestUsualOrder(t *testing.T) {
 			}
 			compute := dtype.Compute()
 			var want []float64
-			for _, level := range usualLevels() {
+			for _, level := range simd.UsableVectors() {
 				for _, procs := range []int{1, 2, 5} {
 					x := cputest.FillFloat(cputest.NewView(dtype, "contiguous", c.shape...), rand.New(rand.NewPCG(9, 10)), -1, 1)
 					call := reduceCall(usualOp(level, fold.Sum, ir.Reduction), x, c.axes, compute, compute, "contiguous")
@@ -115,7 +112,7 @@ func TestUsualOrder(t *testing.T) {
 // TestApart: results of few elements that do not lie side by side are, to the bit, those of
 // the same elements side by side.
 func TestApart(t *testing.T) {
-	for _, level := range usualLevels() {
+	for _, level := range simd.UsableVectors() {
 		for kind := fold.Sum; kind <= fold.All; kind++ {
 			for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Float16, ir.BFloat16, ir.Int32, ir.Complex64, ir.Complex128} {
 				compute := dtype.Compute()
@@ -150,7 +147,7 @@ func TestApart(t *testing.T) {
 // TestUsualScans compares sums of small integers with plain loops.
 func TestUsualScans(t *testing.T) {
 	rng, tried := rand.New(rand.NewPCG(11, 12)), 0
-	for _, level := range usualLevels() {
+	for _, level := range simd.UsableVectors() {
 		op := usualOp(level, fold.Sum, ir.Scan)
 		for _, c := range []struct {
 			shape []int

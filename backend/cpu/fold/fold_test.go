@@ -15,14 +15,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// levels are those that this processor has loops for.
-func levels() (l []simd.Level) {
-	for level := range simd.Available().Vectors() + 1 {
-		l = append(l, level)
-	}
-	return l
-}
-
 var names = [...]string{"sum", "prod", "max", "min", "any", "all"}
 
 // sizes are lengths of blocks: all short ones, and what is around whole rows.
@@ -132,7 +124,7 @@ func TestFold(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for kind := range kinds {
 		for _, dtype := range dtypes {
-			for _, level := range levels() {
+			for _, level := range simd.UsableVectors() {
 				l := At(level, kind, dtype)
 				if l == nil {
 					continue
@@ -163,7 +155,7 @@ func TestSameAtAllLevels(t *testing.T) {
 		for _, dtype := range []ir.DType{ir.Int64, ir.Float32, ir.Float64, ir.Complex64, ir.Complex128} {
 			v := values(kind, cputest.NewView(dtype, "contiguous", 16*Block), rng)
 			var want []complex128
-			for _, level := range levels() {
+			for _, level := range simd.UsableVectors() {
 				l := At(level, kind, dtype)
 				var got []complex128
 				for _, n := range sizes() {
@@ -228,7 +220,7 @@ func TestOrder(t *testing.T) {
 		}
 		return lane[0]
 	}
-	for _, level := range levels() {
+	for _, level := range simd.UsableVectors() {
 		l := At(level, Sum, ir.Float32)
 		for _, n := range sizes() {
 			if got, want := float32(real(folded(l, v, 0, n))), block(x[:n]); got != want {
@@ -244,7 +236,7 @@ func TestOrder(t *testing.T) {
 }
 
 func TestNaN(t *testing.T) {
-	for _, level := range levels() {
+	for _, level := range simd.UsableVectors() {
 		for _, kind := range []Kind{Max, Min, Sum, Prod} {
 			for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
 				l := At(level, kind, dtype)
@@ -344,7 +336,7 @@ func TestPrefix(t *testing.T) {
 	rng := rand.New(rand.NewPCG(7, 8))
 	for _, kind := range []Kind{Sum, Prod, Max, Min} {
 		for _, dtype := range []ir.DType{ir.Int32, ir.Int64, ir.Float32, ir.Float64, ir.Complex64} {
-			for _, level := range levels() {
+			for _, level := range simd.UsableVectors() {
 				l := At(level, kind, dtype)
 				if l == nil {
 					continue
@@ -375,7 +367,7 @@ func TestNext(t *testing.T) {
 	rng := rand.New(rand.NewPCG(9, 10))
 	for _, kind := range []Kind{Sum, Prod, Max, Min} {
 		for _, dtype := range []ir.DType{ir.Int64, ir.Float32, ir.Float64, ir.Complex64} {
-			for _, level := range levels() {
+			for _, level := range simd.UsableVectors() {
 				l := At(level, kind, dtype)
 				if l == nil || l.Next == nil {
 					continue

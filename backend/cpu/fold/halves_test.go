@@ -22,7 +22,7 @@ func TestHalves(t *testing.T) {
 			if HalvesOf(plain, dtype) != nil {
 				t.Errorf("%s of %s: folds without assembly", names[kind], dtype)
 			}
-			for _, level := range levels()[1:] {
+			for _, level := range simd.UsableVectors()[1:] {
 				h := HalvesOf(At(level, kind, ir.Float32), dtype)
 				if (h == nil) != (kind == Prod) {
 					t.Fatalf("%s of %s, %s: %v", names[kind], dtype, level, h)

@@ -8,6 +8,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/ir"
 )
 
@@ -20,7 +21,7 @@ func TestScans(t *testing.T) {
 			for _, n := range sizes() {
 				v := values(kind, cputest.NewView(dtype, "contiguous", n), rng)
 				var first []complex128
-				for _, level := range levels() {
+				for _, level := range simd.UsableVectors() {
 					l := scansAt(level, kind, dtype)
 					out, acc := cputest.NewView(dtype, "contiguous", n+1), cputest.NewView(l.Acc, "contiguous", 1)
 					guard := cputest.Get(out, n)
@@ -38,7 +39,7 @@ func TestScans(t *testing.T) {
 							t.Fatalf("%s of %d %s, %s: prefix %d is %v, want %v", names[kind], n, dtype, level, i, got[i], oracle(kind, v, 0, i+1))
 						}
 						if first != nil && got[i] != first[i] {
-							t.Fatalf("%s of %d %s: prefix %d is %v at %s, %v at %s", names[kind], n, dtype, i, got[i], level, first[i], levels()[0])
+							t.Fatalf("%s of %d %s: prefix %d is %v at %s, %v at %s", names[kind], n, dtype, i, got[i], level, first[i], simd.UsableVectors()[0])
 						}
 					}
 					if first == nil {
@@ -57,7 +58,7 @@ func TestScansOfColumns(t *testing.T) {
 	rng := rand.New(rand.NewPCG(13, 14))
 	for _, kind := range []Kind{Sum, Prod} {
 		for _, dtype := range []ir.DType{ir.Float32, ir.Float64, ir.Complex64} {
-			for _, level := range levels() {
+			for _, level := range simd.UsableVectors() {
 				l, size := scansAt(level, kind, dtype), dtype.Size()
 				for _, n := range []int{1, 3, 4, 8, 15, 16, 33, 47, 150} {
 					what := fmt.Sprintf("%s of %d columns of %s, %s", names[kind], n, dtype, level)
@@ -95,7 +96,7 @@ func TestScansOfColumns(t *testing.T) {
 
 // TestScansOfExtremes: what is not a number and what is infinite spreads to what follows.
 func TestScansOfExtremes(t *testing.T) {
-	for _, level := range levels() {
+	for _, level := range simd.UsableVectors() {
 		l := scansAt(level, Sum, ir.Float32)
 		x := []float32{1, float32(math.Inf(1)), 2, 3, 4, float32(math.Inf(-1)), 5, 6, 7}
 		out, acc := make([]float32, len(x)), make([]float64, 1)

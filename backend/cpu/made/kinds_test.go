@@ -16,16 +16,11 @@ import (
 )
 
 // levels are those that code can be made for here.
-func levels(t *testing.T) (list []simd.Level) {
+func levels(t *testing.T) []simd.Level {
 	if err := jit.Available(); err != nil {
 		t.Skip(err)
 	}
-	for _, l := range simd.Levels() {
-		if l > simd.Portable {
-			list = append(list, l)
-		}
-	}
-	return list
+	return simd.Usable()[1:]
 }
 
 // aligned is n elements that begin with a cache line, between others.

@@ -41,6 +41,11 @@ func Levels() []Level {
 // Usable returns the levels that the processor and the system offer, the lowest first.
 func Usable() []Level { return Levels()[:available+1] }
 
+// UsableVectors returns those of the usable levels whose functions differ, the lowest first.
+// What tries the code of each level asks this list: a level above them is an illegal
+// instruction away.
+func UsableVectors() []Level { return Levels()[:available.Vectors()+1] }
+
 // String returns the level's name, as SINTER_CPU has it.
 func (l Level) String() string {
 	if int(l) < len(names) {
