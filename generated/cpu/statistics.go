@@ -3,6 +3,7 @@
 package cpu
 
 import (
+	fold "github.com/sinter-go/sinter/backend/cpu/fold"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/num"
@@ -242,6 +243,10 @@ var Aminmax = vector.Code{Parts: &vector.Parts{
 	Step:   &AminmaxStep,
 	Merge:  &AminmaxMerge,
 	Finish: &AminmaxFinish,
+	Alone: []*[ir.NumDTypes]*vector.FoldFuncs{
+		{ir.Uint8: fold.Loops(fold.Min, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Min, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Min, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Min, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Min, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Min, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Min, ir.Float64, ir.Float64, nil)},
+		{ir.Uint8: fold.Loops(fold.Max, ir.Uint8, ir.Uint8, nil), ir.Int8: fold.Loops(fold.Max, ir.Int8, ir.Int8, nil), ir.Int16: fold.Loops(fold.Max, ir.Int16, ir.Int16, nil), ir.Int32: fold.Loops(fold.Max, ir.Int32, ir.Int32, nil), ir.Int64: fold.Loops(fold.Max, ir.Int64, ir.Int64, nil), ir.Float32: fold.Loops(fold.Max, ir.Float32, ir.Float32, nil), ir.Float64: fold.Loops(fold.Max, ir.Float64, ir.Float64, nil)},
+	},
 }}
 
 // dotsStartFloat: 0

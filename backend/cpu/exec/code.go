@@ -24,8 +24,9 @@ type code struct {
 
 // parts are the loops of a reduction with States, all of them or none.
 type parts struct {
-	start, first, step, merge, finish vector.Func // first is nil where nothing is made of first elements
-	narrow                            vector.Func // step over elements of float32 that are computed with as float64, or nil
+	start, first, step, merge, finish vector.Func         // first is nil where nothing is made of first elements
+	narrow                            vector.Func         // step over elements of float32 that are computed with as float64, or nil
+	alone                             []*vector.FoldFuncs // what folds each state by itself; none where they are folded together
 }
 
 var codes = ir.NewSlot(func(k *ir.Kernel) *code {
@@ -53,7 +54,21 @@ var codes = ir.NewSlot(func(k *ir.Kernel) *code {
 			c.parts = parts{start: main(p.Start), first: main(p.First), step: main(p.Step), merge: main(p.Merge), finish: main(p.Finish)}
 			step := p.Step.Set(k, simd.Active())
 			c.parts.narrow = step.Stored(ir.Float32)
+			c.parts.alone = aloneOf(p.Alone, k)
 		}
 	}
 	return c
 })
+
+// aloneOf returns what folds each state of a kernel by itself, none where one has nothing.
+func aloneOf(tables []*[ir.NumDTypes]*vector.FoldFuncs, k *ir.Kernel) []*vector.FoldFuncs {
+	var all []*vector.FoldFuncs
+	for _, t := range tables {
+		loops := t[k.Compute]
+		if loops == nil {
+			return nil
+		}
+		all = append(all, loops)
+	}
+	return all
+}

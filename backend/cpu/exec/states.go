@@ -46,6 +46,7 @@ type states struct {
 	outs                              []tile.Operand
 	results, count                    int
 	lanes                             int
+	alone                             []*vector.FoldFuncs // of each state, or none: then step folds all of them
 }
 
 // runStates computes a reduction with States.
@@ -78,7 +79,7 @@ func runStates(c *ir.Call) error {
 		}
 	}
 	narrow := p.narrow
-	if narrow != nil && !slices.ContainsFunc(c.In, func(v ir.View) bool { return v.DType != ir.Float32 }) {
+	if narrow != nil && len(p.alone) == 0 && !slices.ContainsFunc(c.In, func(v ir.View) bool { return v.DType != ir.Float32 }) {
 		r.step = narrow
 	} else {
 		narrow = nil
@@ -101,7 +102,7 @@ func runStates(c *ir.Call) error {
 		return nil
 	}
 	r.lanes = min(stateLanes, max(8, 1<<(bits.Len(uint(r.count/8)|1)-1)))
-	if c.Op.Ordered {
+	if r.alone = p.alone; c.Op.Ordered || len(r.alone) > 0 {
 		r.lanes = 1
 	}
 	if r.results > 1 && (c.Op.Ordered || r.results >= shortestRow && (r.count < fewElements || nearer(c, kept, folded))) {
@@ -377,6 +378,10 @@ func copyElements(to, from unsafe.Pointer, bytes int) {
 // fold folds elements [lo, hi) of a result into a few accumulators, as many as tails says,
 // which it writes to the i-th of each of as many runs of a bank.
 func (k *folding) fold(lo, hi int, to bank, i, run int) {
+	if len(k.alone) > 0 {
+		k.foldAlone(lo, hi, to, i)
+		return
+	}
 	for lo < hi {
 		k.top(k.lanes)
 		for end := min(hi, lo+stateSteps*k.lanes); lo < end; {
@@ -565,6 +570,13 @@ func (r *states) unit(u int) (from, n int) {
 func (k *folding) foldRows(from, n, lo, hi int) {
 	for lo < hi {
 		k.top(n)
+		if len(k.alone) > 0 {
+			end := min(lo+stateRows, hi)
+			k.rowsAlone(from, n, lo, end)
+			lo = end
+			k.push(n)
+			continue
+		}
 		for end := min(lo+stateRows, hi); lo < end; lo++ {
 			for j := range k.kept {
 				k.xs[j] = k.kept[j].LoadFrom(k.folded[j].At(lo), from, n, k.s.Buffer(j))

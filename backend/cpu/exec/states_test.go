@@ -105,7 +105,11 @@ func stateCalls(t *testing.T, op *ir.Op, compute ir.DType, f func(what string, c
 			}
 			call := reduceCall(op, in[0], c.axes, compute, compute, "contiguous")
 			call.In = in
-			call.Out = append(call.Out, reduceCall(op, in[0], c.axes, compute, ir.Int64, "contiguous").Out[0])
+			second := op.Out[1].DType
+			if second == ir.Invalid {
+				second = compute
+			}
+			call.Out = append(call.Out, reduceCall(op, in[0], c.axes, compute, second, "contiguous").Out[0])
 			for _, procs := range []int{1, 3} {
 				old := runtime.GOMAXPROCS(procs)
 				err := Run(call)

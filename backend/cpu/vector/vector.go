@@ -39,7 +39,14 @@ type Code struct {
 // its operands are the states, what First made, then the reduction's own. Merge is of the
 // states, its operands two parts'. Finish is of the results, its operands the states, then what First
 // made; its last scalar, behind the operator's, is how many elements were folded into each.
-type Parts struct{ Start, First, Step, Merge, Finish *Code }
+//
+// Alone, where each state folds the elements of the one operand by itself and as a usual
+// reduction, is what folds so: a table for each state, by compute dtype.
+type Parts struct {
+	Start, First, Step, Merge, Finish *Code
+
+	Alone []*[ir.NumDTypes]*FoldFuncs
+}
 
 // A Loop is the assembly for one entry of Code.Loops, by level; nil where there is none.
 type Loop struct {

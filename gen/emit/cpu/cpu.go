@@ -137,6 +137,9 @@ func (f *goFile) parts(op *schema.Op) {
 		f.loops(part)
 		items = append(items, gofile.Field(strings.TrimPrefix(part.GoName, op.GoName), jen.Op("&").Id(part.GoName)))
 	}
+	if alone := aloneLoops(op); alone != nil {
+		items = append(items, gofile.Field("Alone", tableType(jen.Op("*").Qual(gofile.VectorPath, "FoldFuncs")).Add(gofile.Rows(alone...))))
+	}
 	f.Doc(op.GoName + " holds the loops of the parts of " + op.Name + ".")
 	f.Var().Id(op.GoName).Op("=").Qual(gofile.VectorPath, "Code").Values(gofile.Field("Parts", jen.Op("&").Qual(gofile.VectorPath, "Parts").Add(gofile.Rows(items...))))
 	f.Line()

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/dave/jennifer/jen"
 
@@ -9,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/gen/emit/unit"
 	"github.com/sinter-go/sinter/gen/schema"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/expr"
 )
 
 const foldPath = unit.Module + "/backend/cpu/fold"
@@ -70,4 +72,39 @@ func (w *folder) usualLoops(kind string, x ir.DType, out code) code {
 		return jen.Qual(foldPath, "Scans").Call(jen.Qual(foldPath, kind), gofile.DTypeName(x))
 	}
 	return jen.Qual(foldPath, "Loops").Call(jen.Qual(foldPath, kind), gofile.DTypeName(x), out, finish)
+}
+
+// aloneLoops are the tables of loops of a reduction each of whose states is a usual fold of
+// its one operand, by state; nil for another reduction.
+func aloneLoops(op *schema.Op) (tables []jen.Code) {
+	fold := op.Variants[0].Fold
+	if len(op.Variants) != 1 || len(op.Operands()) != 1 || len(fold.First) > 0 {
+		return nil
+	}
+	for i, s := range fold.States {
+		kind := usualState(op.Operands()[0].Name, fold, i)
+		if kind == "" || s.DType != ir.Invalid {
+			return nil
+		}
+		var entries []jen.Code
+		for _, d := range unit.ComputeDTypes(op) {
+			if d != ir.Bool && (!d.IsComplex() || kind == "Sum" || kind == "Prod") {
+				loops := jen.Qual(foldPath, "Loops").Call(jen.Qual(foldPath, kind), gofile.DTypeName(d), gofile.DTypeName(d), jen.Nil())
+				entries = append(entries, jen.Add(gofile.DTypeName(d)).Op(":").Add(loops))
+			}
+		}
+		tables = append(tables, jen.Values(entries...))
+	}
+	return tables
+}
+
+// usualState returns the kind of package fold that a state is of an operand x, "" for none.
+func usualState(x string, fold *expr.Fold, i int) string {
+	s := fold.States[i]
+	combine := strings.NewReplacer(s.Of("a"), "a", s.Of("b"), "b").Replace(fold.Combine[i].String())
+	u := usualFolds[combine]
+	if u.kind == "Any" || u.kind == "All" || !slices.Contains(u.init, fold.Init[i].String()) || fold.Map[i].String() != x {
+		return ""
+	}
+	return u.kind
 }
