@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/conv"
 	"github.com/sinter-go/sinter/gen/simd/extremes"
 	"github.com/sinter-go/sinter/gen/simd/fft"
+	"github.com/sinter-go/sinter/gen/simd/float8"
 	"github.com/sinter-go/sinter/gen/simd/gemm"
 	"github.com/sinter-go/sinter/gen/simd/keys"
 	"github.com/sinter-go/sinter/gen/simd/move"
@@ -26,6 +27,7 @@ var programs = []func(by string) ([]asm.File, error){
 	conv.Files,
 	extremes.Files,
 	fft.Files,
+	float8.Files,
 	gemm.Files,
 	keys.Files,
 	move.Files,

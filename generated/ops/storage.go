@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
@@ -22,7 +23,7 @@ var float8BytesOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Float8Bytes}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Float8Bytes)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Float8Bytes}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }
