@@ -100,15 +100,16 @@ func (m *Maxima) Run(values, indices, data unsafe.Pointer) (lowest bool) {
 	return lowest
 }
 
-// Quads finds the largest elements of windows of two by two that lie side by side in
-// planes of floating-point numbers, and their numbers in the plane.
+// Quads finds the largest elements of windows of two by two, or of two in lines, that lie
+// side by side in planes of floating-point numbers, and their numbers in the plane. A line
+// is a plane whose rows are the same one, width 0 apart: the first of equal ones counts.
 type Quads struct{ rows, n, width, size, elem int }
 
 // NewQuads returns nil where windows are others or reach out of the plane, a plane has
 // more elements than an int32 counts or two of its rows more than a call may read, or
 // the level has no vectors for them.
 func NewQuads(in, out, kernel, stride, padding, dilation []int, elem int, level simd.Level) *Quads {
-	if len(in) != 2 || level == simd.Portable {
+	if len(in) > 2 || level == simd.Portable {
 		return nil
 	}
 	for a := range in {
@@ -116,8 +117,11 @@ func NewQuads(in, out, kernel, stride, padding, dilation []int, elem int, level 
 			return nil
 		}
 	}
-	q := &Quads{out[0], out[1], in[1], in[0] * in[1], elem}
-	if q.rows*q.n == 0 || q.size > math.MaxInt32 || 2*q.width > quadElements {
+	q := &Quads{1, out[0], 0, in[0], elem}
+	if len(in) == 2 {
+		q = &Quads{out[0], out[1], in[1], in[0] * in[1], elem}
+	}
+	if q.rows*q.n == 0 || q.size > math.MaxInt32 || 2*q.width > quadElements || q.width == 0 && q.size > quadElements {
 		return nil
 	}
 	return q

@@ -124,7 +124,7 @@ func maxVectors(w *windows, planes int, x ir.View, out []ir.View) bool {
 	return true
 }
 
-// maxQuads pools windows of two by two, if those are what they are.
+// maxQuads pools windows of two by two, or of two in lines, if those are what they are.
 func maxQuads(w *windows, planes int, x ir.View, out []ir.View) bool {
 	elem := x.DType.Size()
 	q := conv.NewQuads(w.in, w.out, w.kernel, w.stride, w.padding, w.dilation, elem, simd.Active())
