@@ -208,9 +208,9 @@ func (l *classLoss[T]) pick(x ir.View) {
 	case ir.BFloat16:
 		pickOf(l, tile.Elements[ir.BF16](x), func(v ir.BF16) float64 { return float64(v.Float32()) })
 	case ir.Float32:
-		pickOf(l, tile.Elements[float32](x), func(v float32) float64 { return float64(v) })
+		pickFloats(l, tile.Elements[float32](x))
 	default:
-		pickOf(l, tile.Elements[float64](x), func(v float64) float64 { return v })
+		pickFloats(l, tile.Elements[float64](x))
 	}
 }
 
@@ -219,6 +219,22 @@ func pickOf[T float, S any](l *classLoss[T], x []S, value func(S) float64) {
 		if l.losses[i] = 0; k >= 0 {
 			l.losses[i] = -value(x[l.first(i)+k*l.inner]) * l.weightOf(i)
 		}
+	}
+}
+
+// pickFloats is pickOf of numbers that need no function. Without weights rows whose classes
+// lie side by side are read without a call, so that many reads are under way at once.
+func pickFloats[T, S float](l *classLoss[T], x []S) {
+	if l.weight != nil || l.inner != 1 {
+		pickOf(l, x, func(v S) float64 { return float64(v) })
+		return
+	}
+	losses, first := l.losses[:len(l.class)], 0
+	for i, k := range l.class {
+		if losses[i] = 0; k >= 0 {
+			losses[i] = -float64(x[first+k])
+		}
+		first += l.classes
 	}
 }
 
