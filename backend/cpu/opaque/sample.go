@@ -352,9 +352,14 @@ func GridSample(c *ir.Call) error {
 }
 
 func gridSample[T float](s *sampling, in []ir.View, out ir.View) {
-	if s.lined() {
+	switch {
+	case s.picks() && out.DType.Size() == 4:
+		sampleNearestPoints[T, uint32](s, in, out)
+	case s.picks():
+		sampleNearestPoints[T, uint64](s, in, out)
+	case s.lined():
 		sampleLines[T](s, in, out)
-	} else {
+	default:
 		samplePoints[T](s, in, out)
 	}
 }
