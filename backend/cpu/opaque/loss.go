@@ -23,6 +23,7 @@ const (
 type classLoss[T float] struct {
 	classes, inner int
 	class          []int     // of each row; -1 where it counts nothing
+	counted        int       // rows that do count
 	losses         []float64 // of each row, to be set
 	weight         []T       // by class; nil for ones
 	reduction      int
@@ -38,11 +39,13 @@ func classLossOf[T float](c *ir.Call, shape []int, target int) (*classLoss[T], e
 	targets := in[int64](c, target, ir.Int64)
 	n := len(targets)
 	l := &classLoss[T]{classes: classes, inner: inner, reduction: int(attrs[1].Int), memory: scratch.Get(16 * n)}
+	l.counted = n
 	l.class, l.losses = scratch.Slice[int](l.memory, n), unsafe.Slice((*float64)(unsafe.Add(l.memory.Ptr(), 8*n)), n)
 	for i, k := range targets {
 		switch {
 		case k == attrs[0].Int:
 			k = -1
+			l.counted--
 		case k < 0 || k >= int64(classes):
 			l.release()
 			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (want 0 to %d)",
@@ -84,17 +87,19 @@ func (l *classLoss[T]) weights(lo, hi int) float64 {
 	if mid := lo + (hi-lo)/2; hi-lo > 256 {
 		return l.weights(lo, mid) + l.weights(mid, hi)
 	}
-	sum, ones := 0.0, 0
-	for i, k := range l.class[lo:hi] {
-		switch {
-		case k < 0:
-		case l.weight == nil:
-			ones++
-		default:
-			sum += l.weightOf(lo + i)
-		}
+	sum := 0.0
+	for i := lo; i < hi; i++ {
+		sum += l.weightOf(i)
 	}
-	return sum + float64(ones)
+	return sum
+}
+
+// total returns the sum of the weights of all rows.
+func (l *classLoss[T]) total() float64 {
+	if l.weight == nil {
+		return float64(l.counted)
+	}
+	return l.weights(0, len(l.class))
 }
 
 // finish writes the loss, the first result, of the losses of the rows, and the
@@ -109,7 +114,7 @@ func (l *classLoss[T]) finish(c *ir.Call) {
 			to[i] = T(v)
 		}
 	case reduceMean:
-		sum[0] = l.weights(0, len(l.losses))
+		sum[0] = l.total()
 		to[0] = T(sumOf(l.losses) / sum[0])
 	default:
 		to[0] = T(sumOf(l.losses))

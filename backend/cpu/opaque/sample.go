@@ -353,10 +353,8 @@ func GridSample(c *ir.Call) error {
 
 func gridSample[T float](s *sampling, in []ir.View, out ir.View) {
 	switch {
-	case s.picks() && out.DType.Size() == 4:
-		sampleNearestPoints[T, uint32](s, in, out)
 	case s.picks():
-		sampleNearestPoints[T, uint64](s, in, out)
+		sampleNearestPoints[T](s, in, out)
 	case s.lined():
 		sampleLines[T](s, in, out)
 	default:
