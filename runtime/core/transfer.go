@@ -161,7 +161,7 @@ func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
 		return err
 	}
 	if nonBlocking && !pinned && n <= stageLimit {
-		if b, err := memory.AllocPinned(drv, n); err == nil {
+		if b, err := memory.AllocPinnedFor(dev, drv, n); err == nil {
 			copy(unsafe.Slice((*byte)(b.Host), n), hostBytes(src, n))
 			return stagedUpload(b, drv, dev, q, to, n)
 		}

@@ -213,7 +213,7 @@ func TestFreedTwice(t *testing.T) {
 	}
 	free(t, h)
 	twice("on the host", h)
-	p, err := AllocPinned(hostDriver{}, 100)
+	p, err := AllocPinnedFor(cuda0, hostDriver{}, 100)
 	if err != nil {
 		t.Fatal(err)
 	}

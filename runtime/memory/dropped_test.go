@@ -3,11 +3,13 @@ package memory
 import (
 	"testing"
 	"time"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/patience"
 )
 
-// heldUp is a driver of two devices, which lets nobody record an event of the second before
+// heldUp is a driver of two devices, which lets nobody record an event of the second, or ask for one, before
 // it is told to: as a real one while a copy to memory of the host waits for the device.
 type heldUp struct {
 	*fake
@@ -21,6 +23,62 @@ func (h *heldUp) RecordEvent(dev int, e device.EventID, s device.StreamID) error
 		<-h.let
 	}
 	return h.fake.RecordEvent(dev, e, s)
+}
+
+func (h *heldUp) EventDone(dev int, e device.EventID) (bool, error) {
+	if dev == 1 {
+		<-h.let
+	}
+	return h.fake.EventDone(dev, e)
+}
+
+func (h *heldUp) AllocHost(bytes int64) (device.Memory, error) {
+	return device.Memory{Host: unsafe.Pointer(unsafe.SliceData(make([]byte, bytes))), Bytes: bytes}, nil
+}
+
+// TestPinnedElsewhere allocates page-locked memory for a device, with some that is free and with none, while nobody
+// can ask whether copies of another device are done, and while somebody who does waits. What they used is lent again
+// in the end.
+func TestPinnedElsewhere(t *testing.T) {
+	drv := &heldUp{newFake(64 * mib), make(chan struct{})}
+	start(t, drv)
+	pin := func(dev device.Device, bytes int64) Block {
+		t.Helper()
+		b, err := AllocPinnedFor(dev, drv, bytes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return b
+	}
+	own, other := pin(cuda0, 1000), pin(device.CUDA(1), 3000)
+	other.RecordUse(device.CUDA(1), 3)
+	free(t, own)
+	close(drv.let)
+	free(t, other)
+	drv.let = make(chan struct{})
+	asked := make(chan struct{})
+	go func() {
+		defer close(asked)
+		b, err := AllocPinnedFor(device.CUDA(1), drv, 5000)
+		if err == nil {
+			err = b.Free()
+		}
+		if err != nil {
+			t.Error(err)
+		}
+	}()
+	cache := pinnedOf(drv)
+	patience.Until(t, func() bool {
+		cache.mu.Lock()
+		defer cache.mu.Unlock()
+		return cache.uses[1].asking
+	})
+	free(t, pin(cuda0, 1000), pin(cuda0, 3000), pin(cuda0, 20000)) // hangs, if that waits for the other device
+	close(drv.let)
+	<-asked
+	if b := pin(device.CUDA(1), 3000); b.Host != other.Host {
+		t.Error("what a copy used that is done is not lent again")
+	}
 }
 
 // TestDroppedElsewhere allocates on a device while memory of another one, which was dropped

@@ -92,8 +92,16 @@ func AllocTemporaries(dev device.Device, drv device.Driver, s device.StreamID, b
 }
 
 // AllocPinned returns page-locked host memory of the driver that provides the
-// accelerators it is for; none where bytes is 0.
+// accelerators it is for; none where bytes is 0. The goroutine is at work for its current one.
 func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
+	if drv == nil {
+		return Block{}, fmt.Errorf("%w: pinned memory is of a driver, which is not nil", device.ErrInvalid)
+	}
+	return AllocPinnedFor(device.Current(drv.Kind()), drv, bytes)
+}
+
+// AllocPinnedFor is AllocPinned for whoever is at work for a device: it calls no other one.
+func AllocPinnedFor(dev device.Device, drv device.Driver, bytes int64) (Block, error) {
 	switch {
 	case bytes < 0 || bytes >= maxRequest:
 		return Block{}, fmt.Errorf("%w: cannot allocate %d bytes of pinned memory", device.ErrOutOfMemory, bytes)
@@ -103,7 +111,7 @@ func AllocPinned(drv device.Driver, bytes int64) (Block, error) {
 		return Block{}, fmt.Errorf("%w: pinned memory is of a driver, which is not nil", device.ErrInvalid)
 	}
 	drainDropped(device.CPU)
-	return pinnedOf(drv).alloc(bytes)
+	return pinnedOf(drv).alloc(dev.Index, bytes)
 }
 
 // Free gives the block back. It waits for nothing, but where the memory goes to the

@@ -6,6 +6,7 @@ import (
 	"math/bits"
 	"slices"
 	"sync"
+	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory/figures"
@@ -31,22 +32,21 @@ type place struct {
 
 // A pinnedCache caches the page-locked memory of one driver, in blocks of powers
 // of two that are never divided, but where the settings say otherwise. Its
-// lock is held for bookkeeping and for asking events whether they are done, never
-// while waiting or in another call of the driver.
+// lock is held for bookkeeping, never in a call of the driver: that may wait for a device,
+// and other goroutines allocate for what the device waits for.
 type pinnedCache struct {
 	drv device.Driver
 
-	mu      sync.Mutex
-	free    [61][]*pinned // by class
-	waiting []pinnedUse   // oldest first
-	events  map[int][]device.EventID
-	stats   figures.PinnedStats
-	late    error // of freeing, for the next allocation to return
+	mu     sync.Mutex
+	free   [61][]*pinned // by class
+	uses   map[int]*pinnedUses
+	events map[int][]device.EventID
+	stats  figures.PinnedStats
+	late   error // of freeing, for the next allocation to return
 
 	capturing int       // captures under way
 	deferred  []*pinned // freed meanwhile, with copies
 	doomed    []*pinned // free, and too large to be kept
-	watching  bool      // a goroutine waits for copies
 	reserve   reserve
 
 	reserving sync.Mutex // held while the reserve is made, and taken before mu
@@ -54,9 +54,15 @@ type pinnedCache struct {
 
 // A pinnedUse is the end of a copy that uses a freed block.
 type pinnedUse struct {
-	dev   int
 	event device.EventID
 	block *pinned
+}
+
+// pinnedUses are those of one device. The cache's lock guards them.
+type pinnedUses struct {
+	waiting  []pinnedUse // oldest first; who asks takes them out
+	asking   bool        // somebody asks whether they are done
+	watching bool        // a goroutine waits for copies
 }
 
 var pinnedCaches sync.Map // device.Driver to *pinnedCache
@@ -65,34 +71,25 @@ func pinnedOf(drv device.Driver) *pinnedCache {
 	if c, ok := pinnedCaches.Load(drv); ok {
 		return c.(*pinnedCache)
 	}
-	c, _ := pinnedCaches.LoadOrStore(drv, &pinnedCache{drv: drv, events: map[int][]device.EventID{}})
+	c, _ := pinnedCaches.LoadOrStore(drv, &pinnedCache{drv: drv, uses: map[int]*pinnedUses{}, events: map[int][]device.EventID{}})
 	return c.(*pinnedCache)
 }
 
-// alloc returns a block of 0 < bytes < maxRequest.
-func (p *pinnedCache) alloc(bytes int64) (Block, error) {
+// alloc returns a block of 0 < bytes < maxRequest, for whoever is at work for a device.
+func (p *pinnedCache) alloc(dev int, bytes int64) (Block, error) {
 	conf, err := configuration()
 	if err != nil {
 		return Block{}, fmt.Errorf("cannot allocate %d bytes of pinned memory: %w", bytes, err)
 	}
 	class := bits.Len64(uint64(bytes - 1))
-	p.mu.Lock()
-	p.poll()
-	gone := p.takeDoomed()
-	if err := p.late; err != nil {
-		p.late = nil
-		p.doomed = append(p.doomed, gone...)
-		p.mu.Unlock()
-		return Block{}, err
+	p.poll(dev)
+	block, err := p.cached(class, bytes)
+	if err == nil && block.owner == nil && p.pollOthers(dev) {
+		block, err = p.cached(class, bytes)
 	}
-	if b := p.reusable(class, bytes); b != nil {
-		block := p.lend(b)
-		p.mu.Unlock()
-		p.note(p.discard(gone))
-		return block, nil
+	if err != nil || block.owner != nil {
+		return block, err
 	}
-	p.mu.Unlock()
-	p.note(p.discard(gone))
 	size := bytes
 	if size <= conf.Pinned.MaxRound {
 		size = 1 << class
@@ -112,6 +109,24 @@ func (p *pinnedCache) alloc(bytes int64) (Block, error) {
 	p.stats.Allocations.Grow(1)
 	p.stats.AllocatedBytes.Grow(size)
 	return p.lend(&pinned{of: p, memory: m, class: class}), nil
+}
+
+// cached returns a block that is free, without an owner where there is none, or what freeing others failed with. Those
+// that are too large to be kept go back to the driver.
+func (p *pinnedCache) cached(class int, bytes int64) (block Block, err error) {
+	p.mu.Lock()
+	if err := p.late; err != nil {
+		p.late = nil
+		p.mu.Unlock()
+		return Block{}, err
+	}
+	gone := p.takeDoomed()
+	if b := p.reusable(class, bytes); b != nil {
+		block = p.lend(b)
+	}
+	p.mu.Unlock()
+	p.note(p.discard(gone))
+	return block, nil
 }
 
 // reusable takes the latest free block of a class that has bytes; nil if there is
@@ -211,10 +226,15 @@ func (p *pinnedCache) awaited(b *pinned, at place, e device.EventID, err, failed
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
-		p.waiting = append(p.waiting, pinnedUse{at.dev.Index, e, b})
-		if conf := inForce.Load(); conf != nil && conf.Pinned.Background && !p.watching {
-			p.watching = true
-			go p.watch()
+		u := p.uses[at.dev.Index]
+		if u == nil {
+			u = new(pinnedUses)
+			p.uses[at.dev.Index] = u
+		}
+		u.waiting = append(u.waiting, pinnedUse{e, b})
+		if conf := inForce.Load(); conf != nil && conf.Pinned.Background && !u.watching {
+			u.watching = true
+			go p.watch(at.dev.Index)
 		}
 		return
 	}
@@ -245,24 +265,73 @@ func (p *pinnedCache) used(b *pinned) {
 	}
 }
 
-// poll ends the uses whose events are done, up to the first that is not; none
-// while a capture is under way. The caller holds p.mu.
-func (p *pinnedCache) poll() {
-	if p.capturing > 0 {
+// devices returns those whose copies somebody waits for and nobody asks of. The caller holds p.mu.
+func (p *pinnedCache) devices() (list []int) {
+	for dev, u := range p.uses {
+		if len(u.waiting) > 0 && !u.asking {
+			list = append(list, dev)
+		}
+	}
+	return list
+}
+
+// pollOthers is poll of all devices but one, by goroutines, which are waited for for a while: a driver lets nobody
+// call a device that a copy to memory of the host waits for, and that device may wait for what the caller is
+// about to give to its own. It reports whether any was asked.
+func (p *pinnedCache) pollOthers(dev int) bool {
+	p.mu.Lock()
+	list := slices.DeleteFunc(p.devices(), func(other int) bool { return other == dev })
+	p.mu.Unlock()
+	if len(list) == 0 {
+		return false
+	}
+	asked := make(chan struct{}, len(list))
+	for _, other := range list {
+		go func() {
+			p.poll(other)
+			asked <- struct{}{}
+		}()
+	}
+	late := time.NewTimer(collectWait)
+	defer late.Stop()
+	for range list {
+		select {
+		case <-asked:
+		case <-late.C:
+			return true
+		}
+	}
+	return true
+}
+
+// poll ends the uses of a device whose events are done, up to the first that is not; none
+// while a capture is under way, or while somebody else asks.
+func (p *pinnedCache) poll(dev int) {
+	p.mu.Lock()
+	u := p.uses[dev]
+	if u == nil || len(u.waiting) == 0 || u.asking || p.capturing > 0 {
+		p.mu.Unlock()
 		return
 	}
+	u.asking = true
+	waiting := u.waiting
+	p.mu.Unlock()
 	n := 0
-	for ; n < len(p.waiting); n++ {
-		u := p.waiting[n]
-		if done, err := p.drv.EventDone(u.dev, u.event); !done || err != nil {
+	for ; n < len(waiting); n++ {
+		if done, err := p.drv.EventDone(dev, waiting[n].event); !done || err != nil {
 			break
 		}
-		p.events[u.dev] = append(p.events[u.dev], u.event)
-		p.used(u.block)
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	u.asking = false
+	for _, w := range waiting[:n] {
+		p.events[dev] = append(p.events[dev], w.event)
+		p.used(w.block)
 	}
 	if n > 0 {
-		left := copy(p.waiting, p.waiting[n:])
-		clear(p.waiting[left:])
-		p.waiting = p.waiting[:left]
+		left := copy(u.waiting, u.waiting[n:])
+		clear(u.waiting[left:])
+		u.waiting = u.waiting[:left]
 	}
 }

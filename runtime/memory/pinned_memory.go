@@ -133,11 +133,16 @@ func (p *pinnedCache) unlock(m piece) error {
 // block of it is in use, unless a capture is under way.
 func (p *pinnedCache) release() error {
 	p.mu.Lock()
+	devices := p.devices()
+	p.mu.Unlock()
+	for _, dev := range devices {
+		p.poll(dev)
+	}
+	p.mu.Lock()
 	if p.capturing > 0 {
 		p.mu.Unlock()
 		return nil
 	}
-	p.poll()
 	var reserved piece
 	whole := p.reserve.lent == 0 && p.reserve.whole.Host != nil
 	if whole {
@@ -188,26 +193,27 @@ func (p *pinnedCache) takeDoomed() []*pinned {
 	return gone
 }
 
-// watch waits for copies while there are any, so that their blocks are reusable
+// watch waits for copies of a device while there are any, so that their blocks are reusable
 // without an allocation having to look.
-func (p *pinnedCache) watch() {
+func (p *pinnedCache) watch(dev int) {
 	for {
+		p.poll(dev)
 		p.mu.Lock()
-		p.poll()
+		u := p.uses[dev]
 		gone := p.takeDoomed()
-		if len(p.waiting) == 0 || p.capturing > 0 {
-			p.watching = false
+		if len(u.waiting) == 0 || p.capturing > 0 {
+			u.watching = false
 			p.mu.Unlock()
 			p.note(p.discard(gone))
 			return
 		}
-		u := p.waiting[0]
+		first := u.waiting[0]
 		p.mu.Unlock()
 		p.note(p.discard(gone))
-		if err := p.drv.SyncEvent(background, u.dev, u.event); err != nil {
+		if err := p.drv.SyncEvent(background, dev, first.event); err != nil {
 			p.note(fmt.Errorf("waiting for copies of pinned memory: %w", err))
 			p.mu.Lock()
-			p.watching = false
+			u.watching = false
 			p.mu.Unlock()
 			return
 		}

@@ -50,7 +50,7 @@ func (h *hub) openPost() error {
 		}
 	}
 	var err error
-	if p.words, err = memory.AllocPinned(h.ends[0].driver, int64(h.size*wordKinds*mailSlots*(h.size-1))*wordBytes); err != nil {
+	if p.words, err = memory.AllocPinnedFor(h.ends[0].device, h.ends[0].driver, int64(h.size*wordKinds*mailSlots*(h.size-1))*wordBytes); err != nil {
 		return err
 	}
 	p.each(func(kind int, word *atomic.Uint32) {
