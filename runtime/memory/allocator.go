@@ -42,6 +42,7 @@ type allocator struct {
 
 	uses      []useQueue // one a stream that was recorded
 	waiting   int        // entries in uses
+	recording recordings // behind the uses of freed chunks
 	capturing int        // captures under way
 	deferred  []*chunk   // freed meanwhile, with recorded streams
 	events    []device.EventID

@@ -213,6 +213,7 @@ func (c *chunk) free(hold uint64) error {
 	}
 	streams := c.streams
 	c.streams = nil
+	a.recording.n += len(streams)
 	a.mu.Unlock()
 	for _, s := range streams {
 		a.await(c, s)
@@ -289,13 +290,17 @@ type use struct {
 	chunk *chunk
 }
 
-// await queues an event behind the work given to stream s, which uses c. Without
-// an event a goroutine waits for the device, as whoever frees may be at work for another.
+// await queues an event behind the work given to stream s, which uses c and is one of a.recording. It
+// holds no lock in calls of the driver: c is in no list meanwhile, and what the stream is given before the
+// event makes it later only. Without an event a goroutine waits for the device, as whoever frees may be at work for another.
 func (a *allocator) await(c *chunk, s device.StreamID) {
 	e, err := a.newEvent()
 	if err == nil {
 		err = a.drv.RecordEvent(a.dev.Index, e, s)
 	}
+	a.mu.Lock()
+	a.recording.end()
+	a.mu.Unlock()
 	unrecorded(a.drv, a.dev.Index, err, func(failed error) { a.awaited(c, s, e, err, failed) })
 }
 

@@ -100,3 +100,52 @@ func TestDroppedElsewhere(t *testing.T) {
 	}
 	free(t, own)
 }
+
+// TestCaptureBesideFree begins captures while somebody is about to record an event behind what uses a freed block: it
+// is recorded before, so that it is none of the graph's. That of another device is not waited for.
+func TestCaptureBesideFree(t *testing.T) {
+	other := device.CUDA(1)
+	for name, alloc := range map[string]func(drv device.Driver) (Block, error){
+		"of the device": func(drv device.Driver) (Block, error) { return Alloc(other, drv, 0, 1000) },
+		"page-locked":   func(drv device.Driver) (Block, error) { return AllocPinnedFor(other, drv, 1000) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			drv := &heldUp{newFake(64 * mib), make(chan struct{})}
+			start(t, drv)
+			b, err := alloc(drv)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if b.RecordUse(other, 3); b.Host == nil {
+				b.RecordStream(3)
+			}
+			freed, begun := make(chan error, 1), make(chan struct{})
+			go func() { freed <- b.Free() }()
+			a, p := allocatorOf(other, drv), pinnedOf(drv)
+			patience.Until(t, func() bool {
+				a.mu.Lock()
+				defer a.mu.Unlock()
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				return a.recording.n+p.usesOf(1).recording.n > 0
+			})
+			CaptureBegun(cuda0)
+			CaptureEnded(cuda0)
+			go func() {
+				CaptureBegun(other)
+				close(begun)
+			}()
+			select {
+			case <-begun:
+				t.Error("the capture began before the event was recorded")
+			case <-time.After(5 * time.Millisecond): // for one that does not wait to show
+			}
+			close(drv.let)
+			<-begun
+			if err := <-freed; err != nil {
+				t.Error(err)
+			}
+			CaptureEnded(other)
+		})
+	}
+}

@@ -60,9 +60,10 @@ type pinnedUse struct {
 
 // pinnedUses are those of one device. The cache's lock guards them.
 type pinnedUses struct {
-	waiting  []pinnedUse // oldest first; who asks takes them out
-	asking   bool        // somebody asks whether they are done
-	watching bool        // a goroutine waits for copies
+	waiting   []pinnedUse // oldest first; who asks takes them out
+	asking    bool        // somebody asks whether they are done
+	watching  bool        // a goroutine waits for copies
+	recording recordings  // of events to wait for
 }
 
 var pinnedCaches sync.Map // device.Driver to *pinnedCache
@@ -185,6 +186,7 @@ func (b *pinned) free(hold uint64) error {
 		return nil
 	}
 	b.copies = nil
+	p.record(copies)
 	if len(copies) == 0 {
 		p.reuse(b)
 	}
@@ -210,13 +212,34 @@ func (p *pinnedCache) reuse(b *pinned) {
 	p.free[b.class] = append(p.free[b.class], b)
 }
 
-// await queues an event behind the work given to a stream, which uses b. Without
-// an event a goroutine waits for the device, as whoever frees may be at work for another.
+// usesOf returns those of a device. The caller holds p.mu.
+func (p *pinnedCache) usesOf(dev int) *pinnedUses {
+	u := p.uses[dev]
+	if u == nil {
+		u = new(pinnedUses)
+		p.uses[dev] = u
+	}
+	return u
+}
+
+// record notes that events are to be recorded behind copies. The caller holds p.mu.
+func (p *pinnedCache) record(copies []place) {
+	for _, c := range copies {
+		p.usesOf(c.dev.Index).recording.n++
+	}
+}
+
+// await queues an event behind the work given to a stream, which uses b and is one of the recordings. It
+// holds no lock in calls of the driver: b is in no list meanwhile, and what the stream is given before the
+// event makes it later only. Without an event a goroutine waits for the device, as whoever frees may be at work for another.
 func (p *pinnedCache) await(b *pinned, at place) {
 	e, err := p.newEvent(at.dev.Index)
 	if err == nil {
 		err = p.drv.RecordEvent(at.dev.Index, e, at.stream)
 	}
+	p.mu.Lock()
+	p.usesOf(at.dev.Index).recording.end()
+	p.mu.Unlock()
 	unrecorded(p.drv, at.dev.Index, err, func(failed error) { p.awaited(b, at, e, err, failed) })
 }
 
@@ -226,11 +249,7 @@ func (p *pinnedCache) awaited(b *pinned, at place, e device.EventID, err, failed
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err == nil {
-		u := p.uses[at.dev.Index]
-		if u == nil {
-			u = new(pinnedUses)
-			p.uses[at.dev.Index] = u
-		}
+		u := p.usesOf(at.dev.Index)
 		u.waiting = append(u.waiting, pinnedUse{e, b})
 		if conf := inForce.Load(); conf != nil && conf.Pinned.Background && !u.watching {
 			u.watching = true
