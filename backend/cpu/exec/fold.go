@@ -14,8 +14,11 @@ const (
 	// Blocks are then merged pairwise: 0 with 1, 2 with 3, then these, and so on.
 	block = 1024
 	// group is how many elements one processor folds at least: a power of two
-	// of blocks, so that merging groups continues the tree inside them.
-	group = 16 * block
+	// of blocks, so that merging groups continues the tree inside them. Where each
+	// processor has shares of them, groups are larger, up to what one call folds.
+	group     = 16 * block
+	mostGroup = 64 * block
+	shares    = 8
 )
 
 // A tree merges rows of accumulators pairwise in the order they are added. The

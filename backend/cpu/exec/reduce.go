@@ -3,6 +3,7 @@ package exec
 import (
 	"fmt"
 	"math/bits"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -43,6 +44,7 @@ type reduction struct {
 // grouped is the state of a reduction of few results of many elements.
 type grouped struct {
 	parts int            // groups of a result, or units of a group of rows
+	size  int            // elements of a group
 	accs  *scratch.Block // of all of them
 }
 
@@ -330,8 +332,11 @@ func (r *reduction) blocks(n int, acc unsafe.Pointer, x, lo int, buf *tile.Buffe
 // foldGroups folds few results of many elements: groups of elements in
 // parallel, then the groups of each result.
 func (r *reduction) foldGroups(groups int) {
-	size := r.loops.Acc.Size()
-	r.grouped = grouped{groups, scratch.Get(r.kept.n * groups * size)}
+	size, elements := r.loops.Acc.Size(), group
+	for elements < mostGroup && r.kept.n*groups >= 2*shares*runtime.GOMAXPROCS(0) {
+		elements, groups = 2*elements, (groups+1)/2
+	}
+	r.grouped = grouped{groups, elements, scratch.Get(r.kept.n * groups * size)}
 	defer r.accs.Put()
 	r.run = (*reduction).someGroups
 	pool.Run(r.kept.n*groups, 1, r)
@@ -356,14 +361,14 @@ func (r *reduction) someGroups(lo, hi int) {
 	defer s.Return()
 	e := r.elements()
 	defer e.release()
-	t := newTree(r.loops, r.scalars, 1, group/block)
+	t := newTree(r.loops, r.scalars, 1, r.size/block)
 	defer t.release()
 	for i := lo; i < hi; i++ {
 		x, _ := r.kept.offsets(i / r.parts)
-		from := i % r.parts * group
+		from := i % r.parts * r.size
 		acc := unsafe.Add(r.accs.Ptr(), i*r.loops.Acc.Size())
 		r.loops.Init(1, acc, r.scalars)
-		r.fold(&t, acc, x, from, min(from+group, r.count), s.Buffer(0), e)
+		r.fold(&t, acc, x, from, min(from+r.size, r.count), s.Buffer(0), e)
 	}
 }
 
@@ -409,7 +414,7 @@ func (r *reduction) put(n, out, step int, accs unsafe.Pointer, buf *tile.Buffer)
 // fits returns how many of n blocks, at least one, can be folded at once so that
 // the result is merged as those of its blocks would be.
 func (t *tree) fits(n int) int {
-	n = min(1<<(bits.Len(uint(n))-1), group/block)
+	n = min(1<<(bits.Len(uint(n))-1), mostGroup/block)
 	if t.added != 0 {
 		n = min(n, 1<<bits.TrailingZeros(uint(t.added)))
 	}

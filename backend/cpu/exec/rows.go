@@ -200,7 +200,7 @@ func (r *reduction) foldEach(n, x, lo, hi int, acc unsafe.Pointer) {
 func (r *reduction) rowGroups(units, groups int) {
 	size := r.loops.Acc.Size()
 	stride := rowColumns * size
-	r.grouped = grouped{units, scratch.Get(units * groups * stride)}
+	r.grouped = grouped{units, 0, scratch.Get(units * groups * stride)}
 	defer r.accs.Put()
 	r.run = (*reduction).someRowGroups
 	pool.Run(units*groups, min(units, tile.Size/rowColumns), r)

@@ -109,6 +109,32 @@ func TestUsualOrder(t *testing.T) {
 	}
 }
 
+// TestGroups: sums of as many elements as groups of every size are folded of are the same
+// to the bit, however many processors there are: with many of them groups are small.
+func TestGroups(t *testing.T) {
+	sums := usualOp(simd.Active(), fold.Sum, ir.Reduction)
+	for _, count := range []int{16 * group, 16*group + 1, 17 * group, 31*group - 5, 35*group + 3*block, 64 * group, 67*group + block + 1, 131 * group} {
+		x := cputest.FillFloat(cputest.NewView(ir.Float32, "contiguous", 2, count), rand.New(rand.NewPCG(3, 4)), -1, 1)
+		var want []float64
+		for _, procs := range []int{64, 4, 2, 1} {
+			call := reduceCall(sums, x, []int{1}, ir.Float32, ir.Float32, "contiguous")
+			old := runtime.GOMAXPROCS(procs)
+			err := Run(call)
+			runtime.GOMAXPROCS(old)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := cputest.Reals(call.Out[0])
+			if want == nil {
+				want = got
+			}
+			if d := diff(want, got); d != "" {
+				t.Fatalf("%d elements, %d processors: %s", count, procs, d)
+			}
+		}
+	}
+}
+
 // TestApart: results of few elements that do not lie side by side are, to the bit, those of
 // the same elements side by side.
 func TestApart(t *testing.T) {

@@ -231,7 +231,7 @@ func (f folder[T]) loops(x ir.DType) *vector.FoldFuncs {
 }
 
 // maxBlocks is how many blocks Blocks takes, at most; it takes powers of two.
-const maxBlocks = 16
+const maxBlocks = 64
 
 // pairwise merges neighbours until one is left; there are a power of two.
 func pairwise[T any](parts []T, combine func(a, b T) T) T {

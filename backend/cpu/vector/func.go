@@ -42,7 +42,7 @@ type FoldFuncs struct {
 	// apart, and sets an accumulator for each.
 	Lines func(rows, n, stride int, accs, x unsafe.Pointer, s []ir.Scalar)
 	// Blocks folds each of count blocks of 1024 consecutive elements of x, merges the
-	// results pairwise and sets the one accumulator; count is 1, 2, 4, 8 or 16.
+	// results pairwise and sets the one accumulator; count is a power of two, at most 64.
 	Blocks func(count int, acc, x unsafe.Pointer, s []ir.Scalar)
 	// Grid is Rows for rows rows of n elements, stride bytes apart, in order.
 	Grid func(rows, n, stride int, acc, x unsafe.Pointer, s []ir.Scalar)
