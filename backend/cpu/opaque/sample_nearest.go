@@ -40,12 +40,9 @@ func sampleNearestPoints[T float](s *sampling, in []ir.View, out ir.View) {
 			findNearest(s, grid[lo*s.axes:(lo+count)*s.axes], &r, count)
 			to := func(ch int) []T { return dst[(n*s.channels+ch)*s.points+p:][:count] }
 			from := func(ch int) []T { return x[(n*s.channels+ch)*s.inSize:][:s.inSize] }
-			ch := 0
-			for ; ch+2 <= s.channels; ch += 2 {
-				pickTwo(to(ch), to(ch+1), from(ch), from(ch+1), &r)
-			}
-			if ch < s.channels {
-				pickTwo(to(ch), to(ch), from(ch), from(ch), &r)
+			for ch := 0; ch < s.channels; ch += 4 {
+				second, third, last := min(ch+1, s.channels-1), min(ch+2, s.channels-1), min(ch+3, s.channels-1)
+				pickFour(&r, to(ch), to(second), to(third), to(last), from(ch), from(second), from(third), from(last))
 			}
 			lo += count
 		}
@@ -93,14 +90,16 @@ func nearestInt[T float](x T) int {
 	return int(math.RoundToEven(float64(x)))
 }
 
-// pickTwo sets to and more to the elements of two channels that lie at the places of r, to 0
-// where there is none. A sample is a sum that begins with 0, so that none is -0.
-func pickTwo[T float](to, more, a, b []T, r *nearest) {
-	more, b = more[:len(to)], b[:len(a)]
-	for i, k := range r.at[:len(to)] {
-		to[i], more[i] = T(0)+a[k], T(0)+b[k]
+// pickFour sets results to the elements of four channels, of which the last may be the same
+// ones, that lie at the places of r, to 0 where there is none. A sample is a sum that begins
+// with 0, so that none is -0.
+func pickFour[T float](r *nearest, to0, to1, to2, to3, x0, x1, x2, x3 []T) {
+	to1, to2, to3 = to1[:len(to0)], to2[:len(to0)], to3[:len(to0)]
+	x1, x2, x3 = x1[:len(x0)], x2[:len(x0)], x3[:len(x0)]
+	for i, k := range r.at[:len(to0)] {
+		to0[i], to1[i], to2[i], to3[i] = T(0)+x0[k], T(0)+x1[k], T(0)+x2[k], T(0)+x3[k]
 	}
 	for _, i := range r.outside[:r.lost] {
-		to[i], more[i] = 0, 0
+		to0[i], to1[i], to2[i], to3[i] = 0, 0, 0, 0
 	}
 }

@@ -36,20 +36,21 @@ func testSampleNearest[T float](t *testing.T, dtype ir.DType) {
 	elements := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1)}
 	for _, axes := range []int{2, 3} {
 		for outside := int64(outsideZeros); outside <= outsideReflection; outside++ {
-			for _, corners := range []bool{false, true} {
-				s := &sampling{images: 2, channels: 3, points: 2*nearestBlock + 7, in: [3]int{5, 4, 1}, inSize: 20, axes: axes, mode: sampleNearest, outside: outside, corners: corners}
+			for k, corners := range []bool{false, true, false, true, false} {
+				channels := k + 1
+				s := &sampling{images: 2, channels: channels, points: 2*nearestBlock + 7, in: [3]int{5, 4, 1}, inSize: 20, axes: axes, mode: sampleNearest, outside: outside, corners: corners}
 				if axes == 3 {
 					s.in[2], s.inSize = 3, 60
 				}
-				in := []ir.View{draw(elements, 1, 2, 3, s.inSize), draw(coordinates, 1.3, 2, s.points, axes)}
-				got, want := draw(elements, 1, 2, 3, s.points), draw(elements, 1, 2, 3, s.points)
+				in := []ir.View{draw(elements, 1, 2, channels, s.inSize), draw(coordinates, 1.3, 2, s.points, axes)}
+				got, want := draw(elements, 1, 2, channels, s.points), draw(elements, 1, 2, channels, s.points)
 				sampleNearestPoints[T](s, in, got)
 				samplePoints[T](s, in, want)
 				same := func(a, b T) bool { // a NaN is one, whatever its bits
 					return a == b && math.Signbit(float64(a)) == math.Signbit(float64(b)) || a != a && b != b
 				}
 				if diff := cmp.Diff(tile.Elements[T](want), tile.Elements[T](got), cmp.Comparer(same)); diff != "" {
-					t.Errorf("%s, %d axes, outside %d, corners %t (-want +got):\n%s", dtype, axes, outside, corners, diff)
+					t.Errorf("%s, %d axes, outside %d, corners %t, %d channels (-want +got):\n%s", dtype, axes, outside, corners, channels, diff)
 				}
 			}
 		}
