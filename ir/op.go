@@ -224,6 +224,7 @@ const (
 	TagGradInput                        // a kernel that gives the gradient of a convolution's input from that of its result, the first operand
 	TagGradWeight                       // a kernel that gives the gradient of a convolution's weight from that of its result and its input, the first operands
 	TagChannels                         // a kernel that treats each channel, axis 1, by itself; the first result and the operands of its shape are images
+	TagJoin                             // a kernel that joins its operands along the axis that the first attribute names
 )
 
 // Float32 holds all that these do, so that nothing is rounded.

@@ -24,7 +24,7 @@ var catOp = ir.Op{
 	Promote: ir.PromoteArith,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Cat)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Cat}}},
-	Tags:    ir.TagExact | ir.TagSignless,
+	Tags:    ir.TagExact | ir.TagSignless | ir.TagJoin,
 }
 
 // CatOp returns the descriptor of cat, which must not be changed.

@@ -19,18 +19,7 @@ func Direct(p *program.Program, refused func(step int) string) ([]program.Step, 
 	if !slices.ContainsFunc(p.Steps, ofSeveral) {
 		return nil, nil
 	}
-	d := &director{steps: slices.Clone(p.Steps), buffers: make([]users, len(p.Buffers)), p: p, refused: refused}
-	d.room(p)
-	for i := range p.Steps {
-		for _, r := range p.Steps[i].Out {
-			d.buffers[r.Buffer].writers = append(d.buffers[r.Buffer].writers, i)
-		}
-		for _, r := range p.Steps[i].In {
-			if r.Buffer >= 0 {
-				d.buffers[r.Buffer].readers = append(d.buffers[r.Buffer].readers, i)
-			}
-		}
-	}
+	d := newDirector(p, refused)
 	for i := range d.steps {
 		d.copy(i)
 	}
@@ -49,6 +38,22 @@ type director struct {
 	buffers []users
 	refused func(step int) string
 	gone    []Direction
+}
+
+func newDirector(p *program.Program, refused func(step int) string) *director {
+	d := &director{steps: slices.Clone(p.Steps), buffers: make([]users, len(p.Buffers)), p: p, refused: refused}
+	d.room(p)
+	for i := range p.Steps {
+		for _, r := range p.Steps[i].Out {
+			d.buffers[r.Buffer].writers = append(d.buffers[r.Buffer].writers, i)
+		}
+		for _, r := range p.Steps[i].In {
+			if r.Buffer >= 0 {
+				d.buffers[r.Buffer].readers = append(d.buffers[r.Buffer].readers, i)
+			}
+		}
+	}
+	return d
 }
 
 // users are the steps that use a buffer, in their order.
@@ -87,15 +92,15 @@ func (d *director) made(buffer int) bool {
 	return (k == program.Temporary || k == program.Result) && len(d.buffers[buffer].writers) == 1
 }
 
-// product returns the step, a product of several matrices, whose result without gaps nobody
-// but step i reads, once; -1 where there is none.
-func (d *director) product(i int, r program.Ref) int {
+// only returns the launch with one result, without gaps, that nobody but step i reads, once,
+// and where step i writes; -1 where there is none.
+func (d *director) only(i int, r program.Ref) int {
 	if r.Buffer < 0 || d.p.Buffers[r.Buffer].Kind != program.Temporary || !d.made(r.Buffer) || !slices.Equal(d.buffers[r.Buffer].readers, []int{i}) {
 		return -1
 	}
 	at := d.buffers[r.Buffer].writers[0]
 	w, to := &d.steps[at], d.steps[i].Out[0]
-	if at > i || !ofSeveral(*w) || d.refused(at) != "" ||
+	if at > i || w.Action != program.Launch || len(w.Out) != 1 || d.refused(at) != "" ||
 		w.Out[0].Offset != r.Offset || !w.Call.Out[0].IsContiguous() || d.p.Buffers[r.Buffer].Device != d.p.Buffers[to.Buffer].Device {
 		return -1
 	}
@@ -110,8 +115,8 @@ func (d *director) copy(i int) {
 		c.In[0].DType != c.Out[0].DType || c.In[0].NumElements() == 0 || !d.made(s.Out[0].Buffer) {
 		return
 	}
-	at := d.product(i, s.In[0])
-	if at < 0 {
+	at := d.only(i, s.In[0])
+	if at < 0 || !ofSeveral(d.steps[at]) {
 		return
 	}
 	w := &d.steps[at]

@@ -215,22 +215,22 @@ func (l *planner) fits(a, b []int) string {
 }
 
 // disturb reports whether one launch writes into a buffer that the other uses, but not the
-// same elements one for one.
+// same elements one for one, nor both elements that the other does not.
 func (l *planner) disturb(x, y *member, space []int) bool {
-	meet := func(a, b []access) bool {
+	meet := func(a, b []access, written bool) bool {
 		for _, p := range a {
 			for _, q := range b {
 				if p.ref.Buffer < 0 || p.ref.Buffer != q.ref.Buffer {
 					continue
 				}
-				if p, q := p.over(space), q.over(space); !p.at(&q) {
+				if p, q := p.over(space), q.over(space); !p.at(&q) && !(written && p.apart(&q)) {
 					return true
 				}
 			}
 		}
 		return false
 	}
-	return meet(x.out, y.in) || meet(x.in, y.out) || meet(x.out, y.out)
+	return meet(x.out, y.in, false) || meet(x.in, y.out, false) || meet(x.out, y.out, true)
 }
 
 // regions are those that were made.

@@ -111,6 +111,11 @@ func Make(p *program.Program, o Options) *Plan {
 			l.join(i, before)
 		}
 	}
+	for i := range p.Steps {
+		for _, before := range l.after[i] {
+			l.accompany(i, before)
+		}
+	}
 	l.countWriters()
 	if o.RowCode != nil {
 		l.grow()

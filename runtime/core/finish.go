@@ -136,7 +136,10 @@ func (r *recorder) fused(rec *Recorded) error {
 		if len(r.program) < recorded {
 			rec.Program = r.draft(rec.places)
 		}
-		direct = r.direct(rec.Program)
+		if direct = r.inPlace(rec.Program); len(direct) > 0 {
+			rec.Program = r.draft(rec.places)
+		}
+		direct = append(direct, r.direct(rec.Program)...)
 		if last = r.arrange(rec.Program); len(direct) > 0 || len(last) > 0 {
 			rec.Program = r.draft(rec.places)
 		}
@@ -146,7 +149,7 @@ func (r *recorder) fused(rec *Recorded) error {
 	}
 	rec.Fused = r.fuse(rec.Program)
 	rec.Fused.Direct, rec.Fused.Last = direct, last
-	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(last) > 0 || len(r.program) < recorded || rec.Again > 0 {
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(direct) > 0 || len(last) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))

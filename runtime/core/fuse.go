@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/fusion"
@@ -16,7 +17,7 @@ type Fused struct {
 	Before  *program.Program // as it was recorded
 	Regions []FusedRegion    // in the order in which they run
 	Alone   []FusedRegion    // element-wise launches that run by themselves
-	Direct  []FusedRegion    // launches that are left out, as others write what they give
+	Direct  []FusedRegion    // launches that are left out, as others write what they give or join
 	Last    []FusedRegion    // convolutions between which channels are last in memory
 }
 
@@ -120,6 +121,51 @@ func (r *recorder) direct(p *program.Program) []FusedRegion {
 	}
 	r.without(out)
 	return list
+}
+
+// inPlace has steps write parts of what others would join them to, and takes those out of the
+// program.
+func (r *recorder) inPlace(p *program.Program) []FusedRegion {
+	steps, from, found := fusion.InPlace(p, func(i int) string { return refused(&r.program[i]) },
+		func(d ir.DType) *ir.Kernel { return copyOp.Kernel(0, d) })
+	var list []FusedRegion
+	for _, f := range found {
+		without := r.told([]int{f.Step}, 0)
+		without.Eager = f.Saved
+		names := make([]string, len(f.By))
+		for k, i := range f.By {
+			names[k] = p.Steps[i].Name()
+		}
+		without.Why = "parts are written in place by " + strings.Join(slices.Compact(names), ", ")
+		list = append(list, without)
+	}
+	if len(found) > 0 {
+		r.replace(steps, from)
+	}
+	return list
+}
+
+// replace has the program be steps, each of which is, or stands for, a step of the program
+// whose number from has, ascending.
+func (r *recorder) replace(steps []program.Step, from []int) {
+	old := r.program
+	r.program = make([]step, len(steps))
+	for i, k := range from {
+		r.program[i] = old[k]
+		r.program[i].Step = steps[i]
+		// the other program keeps the versions of the old ones
+		r.program[i].Out, r.program[i].In = r.refs.clone(steps[i].Out), r.refs.clone(steps[i].In)
+	}
+	before := func(step int) int { // of the steps now, those before one of then
+		n, _ := slices.BinarySearch(from, step)
+		return n
+	}
+	for i := range r.buffers {
+		b := &r.buffers[i]
+		if b.Made = before(b.Made); b.Released >= 0 { // below 0 where an eager run keeps it
+			b.Released = before(b.Released)
+		}
+	}
 }
 
 // arrange has images lie with their channels last in memory where devices move fewer bytes
