@@ -21,6 +21,9 @@ func (d *Driver) Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error) {
 // Rounds reports that loops of regions round.
 func (d *Driver) Rounds() bool { return true }
 
+// RoundsFolds reports that loops of rows round what they fold.
+func (d *Driver) RoundsFolds() bool { return true }
+
 // FuseRows returns the function of rows.
 func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
 	if err := checkDevice(dev); err != nil {

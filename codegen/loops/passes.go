@@ -79,13 +79,13 @@ func (r *Rows) Loops(isa x86.ISA) (*RowSet, error) {
 	b := &rowBuilder{Rows: r, isa: isa, place: map[int]int{}, array: map[int]int{}, of: map[int]int{}, types: make([]lane.Type, len(r.DTypes)),
 		set: &RowSet{ISA: isa, Count: -1, Block: r.Scalars, Read: make([]ir.DType, r.Scalars)}}
 	for v, d := range r.DTypes {
-		if b.types[v] = lower.Type(d.Compute()); b.types[v] == lane.Invalid || r.Single[v] && d != d.Compute() {
+		if b.types[v] = lower.Type(d.Compute()); b.types[v] == lane.Invalid {
 			return nil, fmt.Errorf("%s has no lanes: %w", d, x86.ErrUnsupported)
 		}
 	}
 	for v := range r.Operands {
 		if r.Single[v] {
-			b.set.Passes.In = append(b.set.Passes.In, x86.Copied{Array: b.arrayOf(v), At: b.placeOf(v), Size: r.DTypes[v].Size()})
+			b.set.Passes.In = append(b.set.Passes.In, b.copied(v))
 		}
 	}
 	parts := r.passes()
@@ -106,7 +106,7 @@ func (r *Rows) Loops(isa x86.ISA) (*RowSet, error) {
 	}
 	for v := r.Operands; v < len(r.DTypes); v++ {
 		if r.Single[v] && r.Stored[v] {
-			b.set.Passes.Out = append(b.set.Passes.Out, x86.Copied{Array: b.arrayOf(v), At: b.placeOf(v), Size: r.DTypes[v].Size()})
+			b.set.Passes.Out = append(b.set.Passes.Out, b.copied(v))
 		}
 	}
 	b.set.Passes.Arrays = len(b.set.Values)
@@ -135,6 +135,14 @@ func (r *Rows) passes() (parts [][]int) {
 		last = at
 	}
 	return parts
+}
+
+// copied is the array of a single value that is an operand or a result. In blocks it is what is
+// computed with.
+func (b *rowBuilder) copied(v int) x86.Copied {
+	d := b.DTypes[v]
+	half := map[ir.DType]x86.Half{ir.Float16: x86.Float16, ir.BFloat16: x86.BFloat16}[d]
+	return x86.Copied{Array: b.arrayOf(v), At: b.placeOf(v), Size: d.Size(), Half: half}
 }
 
 func (b *rowBuilder) placeOf(v int) int {
@@ -427,12 +435,13 @@ func (b *rowBuilder) finish(s *Stage, acc lane.Type, at int, extreme bool) (*lan
 	for i := range args {
 		args[i] = a
 	}
-	p.Out(p.InlineWith(sub, func(i int, t lane.Type) lane.V {
+	y := p.InlineWith(sub, func(i int, t lane.Type) lane.V {
 		if i == count {
 			return p.Scalar(b.set.Count, t)
 		}
 		return p.Scalar(s.Scalar+i, t)
-	}, args...)[0])
+	}, args...)[0]
+	p.Out(lower.Rounded(p, y, b.DTypes[s.Out]))
 	return p, p.Err()
 }
 

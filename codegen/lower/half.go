@@ -83,13 +83,31 @@ func Load(p *lane.Prog, i int, d ir.DType) lane.V {
 	return p.Arg(i, Type(d))
 }
 
-// Store returns what is computed with as it is in memory as a dtype, to which it is rounded.
+// Store returns what is computed with as it is in memory as a dtype, to which it is rounded unless
+// Rounded gave it.
 func Store(p *lane.Prog, v lane.V, d ir.DType) lane.V {
-	switch d {
+	switch n := p.Node(v); d {
 	case ir.Float16:
+		if of := p.Node(n.Args[0]); n.Op == lane.OpWiden && of.Op == lane.OpNarrow && of.Type == lane.F16 {
+			return n.Args[0]
+		}
 		return p.Narrow(v, lane.F16)
 	case ir.BFloat16:
+		if of := p.Node(n.Args[0]); n.Op == lane.OpBits && of.Op == lane.OpAnd && isConst(p, of.Args[1], 0xffff0000) {
+			return p.Narrow(p.Shr(n.Args[0], 16), lane.I16)
+		}
 		return roundBF16(p, v)
+	}
+	return v
+}
+
+// Rounded returns what is computed with rounded to what a dtype has in memory.
+func Rounded(p *lane.Prog, v lane.V, d ir.DType) lane.V {
+	switch d {
+	case ir.Float16:
+		return p.Widen(p.Narrow(v, lane.F16), lane.F32)
+	case ir.BFloat16:
+		return p.Bits(p.And(bf16Bits(p, v), p.ConstI(lane.I32, -1<<16)), lane.F32)
 	}
 	return v
 }

@@ -181,9 +181,9 @@ func (l *lowerer) call(v *expr.Value, args []lane.V) (lane.V, error) {
 			return 0, fmt.Errorf("%s of %s", v.Name, from)
 		}
 		if v.Name == expr.RoundedTo(ir.Float16) {
-			return l.Widen(l.Narrow(args[0], lane.F16), lane.F32), nil
+			return Rounded(l.Prog, args[0], ir.Float16), nil
 		}
-		return l.Bits(l.And(bf16Bits(l.Prog, args[0]), l.ConstI(lane.I32, -1<<16)), lane.F32), nil
+		return Rounded(l.Prog, args[0], ir.BFloat16), nil
 	}
 	var x lane.V
 	switch from.Category() {

@@ -23,7 +23,20 @@ type Passes struct {
 }
 
 // A Copied is an array with one element a row, of so many bytes, and its place in blocks.
-type Copied struct{ Array, At, Size int }
+type Copied struct {
+	Array, At, Size int
+	Half            Half
+}
+
+// A Half says how elements of 2 bytes are a float32 in blocks, which is rounded to them already.
+type Half int
+
+// Whole elements are in blocks as they are.
+const (
+	Whole    Half = iota
+	Float16       // of 11 bits of precision
+	BFloat16      // the upper half of a float32
+)
 
 // A Pass is once over a row. What its programs compute of blocks is read by later ones.
 type Pass struct {

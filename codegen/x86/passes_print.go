@@ -18,7 +18,7 @@ func (c *passCode) printStart(b *amd64.Block) {
 		passRows, c.word(rowsWord), passBlocks, c.word(blockWord), c.label("row"))
 	if c.at == 0 {
 		for _, x := range c.w.passes.In {
-			b.Asm("\tMOVQ %d(SP), R12\n\t%s (R12), R12\n\tMOVQ %s, R13\n\tMOVQ R12, %d(R13)\n", 8*x.Array, wordLoad(x.Size), c.word(blockWord), 8*x.At)
+			b.Asm("\tMOVQ %d(SP), R12\n\t%s (R12), R12\n%s\tMOVQ %s, R13\n\tMOVQ R12, %d(R13)\n", 8*x.Array, wordLoad(x.Size), x.Half.widen(), c.word(blockWord), 8*x.At)
 		}
 	}
 }
@@ -27,7 +27,11 @@ func (c *passCode) printStart(b *amd64.Block) {
 func (c *passCode) printNext(b *amd64.Block) {
 	if c.at == len(c.w.passes.List)-1 {
 		for _, x := range c.w.passes.Out {
-			b.Asm("\tMOVQ %s, R13\n\t%s %d(R13), R12\n\tMOVQ %d(SP), R13\n\t%s R12, (R13)\n", c.word(blockWord), wordLoad(x.Size), 8*x.At, 8*x.Array, wordStore(x.Size))
+			size := x.Size
+			if x.Half != Whole {
+				size *= 2
+			}
+			b.Asm("\tMOVQ %s, R13\n\t%s %d(R13), R12\n%s\tMOVQ %d(SP), R13\n\t%s R12, (R13)\n", c.word(blockWord), wordLoad(size), 8*x.At, x.Half.narrow(), 8*x.Array, wordStore(x.Size))
 		}
 	}
 	b.Asm("\tMOVQ %s, R13\n", passSteps)
@@ -36,6 +40,28 @@ func (c *passCode) printNext(b *amd64.Block) {
 	}
 	b.Asm("\tMOVQ %s, R12\n\tMOVQ %s, R11\n\tADDQ R11, R12\n\tMOVQ R12, %s\n", c.word(blockWord), passSize, c.word(blockWord))
 	b.Asm("\tMOVQ %s, R12\n\tDECQ R12\n\tMOVQ R12, %s\n\tJNE %s\n", c.word(rowsWord), c.word(rowsWord), c.label("row"))
+}
+
+// widen makes a float32 of the element in R12, narrow the element of one. No vector register is in
+// use where elements are copied.
+func (h Half) widen() string {
+	switch h {
+	case Float16:
+		return "\tVMOVD R12, X0\n\tVCVTPH2PS X0, X0\n\tVMOVD X0, R12\n"
+	case BFloat16:
+		return "\tSHLQ $16, R12\n"
+	}
+	return ""
+}
+
+func (h Half) narrow() string {
+	switch h {
+	case Float16:
+		return "\tVMOVD R12, X0\n\tVCVTPS2PH $0, X0, X0\n\tVMOVD X0, R12\n"
+	case BFloat16:
+		return "\tSHRQ $16, R12\n"
+	}
+	return ""
 }
 
 // wordLoad and wordStore are the moves of an element of so many bytes.

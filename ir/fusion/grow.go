@@ -32,11 +32,11 @@ type fold struct {
 func (l *planner) lookFold(i int) *fold {
 	c := &l.p.Steps[i].Call
 	k, s := c.Kernel, &l.p.Steps[i]
-	if l.o.Refused(i) != "" || len(c.In) != 1 || len(c.Out) != 1 || k.Op.Ordered || k.DType != k.Compute ||
+	if l.o.Refused(i) != "" || len(c.In) != 1 || len(c.Out) != 1 || k.Op.Ordered || k.DType != k.Compute && !(short(k.DType) && l.o.RoundsFolds(i)) ||
 		k.Compute != ir.Float32 && k.Compute != ir.Float64 || s.In[0].Buffer < 0 || k.Op.Bodies[k.Variant].States != nil {
 		return nil
 	}
-	if _, number := l.o.Number(i, 0); number || c.In[0].DType != k.Compute && !(short(c.In[0].DType) && l.o.Rounds(i)) || c.Out[0].DType != k.Compute || k.Out[0].DType != k.Compute {
+	if _, number := l.o.Number(i, 0); number || c.In[0].DType != k.Compute && !(short(c.In[0].DType) && l.o.Rounds(i)) || c.Out[0].DType != k.DType || k.Out[0].DType != k.DType {
 		return nil
 	}
 	if _, err := body.Of(k); err != nil {

@@ -24,6 +24,8 @@ type Options struct {
 	Number func(step, operand int) (ir.Scalar, bool)
 	// Rounds reports whether a region where a step runs may have elements of 16 bits.
 	Rounds func(step int) bool
+	// RoundsFolds reports whether rows where a step runs may be folded to elements of 16 bits.
+	RoundsFolds func(step int) bool
 	// Place names where a step runs: those of one region run at one place.
 	Place func(step int) int
 	// Code gives a region that was not seen before its code for where the step runs. The call

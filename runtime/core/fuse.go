@@ -74,6 +74,10 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 			f, able := r.program[i].drv.(device.Fuser)
 			return able && f.Rounds()
 		},
+		RoundsFolds: func(i int) bool {
+			f, able := r.program[i].drv.(device.Fuser)
+			return able && f.RoundsFolds()
+		},
 		Takes: func(i int, product *fusion.Product, c *ir.Call) bool {
 			f, able := r.program[i].drv.(device.Fuser)
 			return able && f.TakesProduct(r.program[i].dev.Index, product, c)

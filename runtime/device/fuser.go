@@ -13,6 +13,8 @@ type Fuser interface {
 	// Rounds reports whether regions may have floats of 16 bits among their elements, to which
 	// what members give is rounded.
 	Rounds() bool
+	// RoundsFolds reports whether FuseRows is worth asking for rows that are folded to floats of 16 bits.
+	RoundsFolds() bool
 	// FuseRows is Fuse for what is computed row by row.
 	FuseRows(dev int, r *fusion.Rows) (ir.Code, error)
 	// FuseProduct is Fuse for a matrix product and what follows it.

@@ -88,15 +88,11 @@ func pieces(r *fusion.Region) (vector.Func, error) {
 	}
 	for i := range r.Members {
 		m := &r.Members[i]
-		code, _ := m.Kernel.Op.CodeFor(vector.Kind).(*vector.Code)
-		if code == nil {
-			return nil, fmt.Errorf("%s has no loops on the cpu", m.Kernel.Op.Name)
+		loop, err := loopOf(m.Kernel)
+		if err != nil {
+			return nil, err
 		}
-		set := code.Set(m.Kernel, simd.Active())
-		if set.Main == nil {
-			return nil, fmt.Errorf("%s has no loop for %s on the cpu", m.Kernel.Op.Name, m.Kernel.Compute)
-		}
-		own := stage{loop: set.Main, out: m.Out, results: len(m.Kernel.Out), in: m.In, scalars: m.Scalars}
+		own := stage{loop: loop, out: m.Out, results: len(m.Kernel.Out), in: m.In, scalars: m.Scalars}
 		for _, x := range m.Rounded {
 			own.rounded = append(own.rounded, rounding{x.Value, convert.Between(x.To, ir.Float32), convert.Between(ir.Float32, x.To)})
 			c.halves = true
@@ -118,6 +114,26 @@ func pieces(r *fusion.Region) (vector.Func, error) {
 	}
 	c.most = max(64, min(1024, pieceBytes/max(1, c.room)&^63))
 	return c.run, nil
+}
+
+// loopOf returns the loop of a member. The runtime's own copy has no code: devices copy, each in its
+// way. Here a copy converts nothing: values of a region are what they are computed with.
+func loopOf(k *ir.Kernel) (vector.Func, error) {
+	code, _ := k.Op.CodeFor(vector.Kind).(*vector.Code)
+	switch {
+	case code == nil && k.Identity == 0 && len(k.In) == 1 && len(k.Out) == 1:
+		size := k.Compute.Size()
+		return func(n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+			copy(unsafe.Slice((*byte)(p[0]), n*size), unsafe.Slice((*byte)(p[1]), n*size))
+		}, nil
+	case code == nil:
+		return nil, fmt.Errorf("%s has no loops on the cpu", k.Op.Name)
+	}
+	set := code.Set(k, simd.Active())
+	if set.Main == nil {
+		return nil, fmt.Errorf("%s has no loop for %s on the cpu", k.Op.Name, k.Compute)
+	}
+	return set.Main, nil
 }
 
 // borrow returns scratch memory, which goes back to the pool.

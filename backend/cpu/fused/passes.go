@@ -1,6 +1,7 @@
 package fused
 
 import (
+	"slices"
 	"sync"
 	"unsafe"
 
@@ -36,6 +37,7 @@ const (
 // when these are first seen.
 type compiled struct {
 	rows  *fusion.Rows
+	sizes []int    // of an element, by value
 	least int      // elements of a row; shorter ones are quicker as calls over many
 	code  sync.Map // by the operands with one element a row, by bit: a func() *made.Passes
 }
@@ -60,6 +62,9 @@ func (m *compiled) of(c *ir.Call) *made.Passes {
 // prepare makes the code for operands that are as long as rows unless they cannot be.
 func (m *compiled) prepare() {
 	m.least = leastFolded
+	for v := range m.rows.Single {
+		m.sizes = append(m.sizes, m.dtype(v).Size())
+	}
 	for i := range m.rows.Stages {
 		if s := &m.rows.Stages[i]; s.Region != nil && !s.Single {
 			m.least = leastRow
@@ -72,6 +77,16 @@ func (m *compiled) prepare() {
 		}
 	}
 	m.get(single)
+}
+
+// dtype is what elements of a value are. What is between passes alone is as it is computed with,
+// rounded as it would be in memory: it takes no conversion.
+func (m *compiled) dtype(v int) ir.DType {
+	d := m.rows.DType(v)
+	if v < len(m.rows.Op.In) || m.rows.Single[v] || slices.Contains(m.rows.Outs, v) {
+		return d
+	}
+	return d.Compute()
 }
 
 // get returns the code for the operands with one element a row, by bit; nil where there is none.
@@ -88,7 +103,7 @@ func (m *compiled) make(single uint64) *made.Passes {
 	r := m.rows
 	l := &loops.Rows{Operands: len(r.Op.In), Single: append([]bool(nil), r.Single...), Stored: make([]bool, len(r.Single)), Scalars: len(r.Op.Attrs)}
 	for v := range r.Single {
-		l.DTypes = append(l.DTypes, r.DType(v))
+		l.DTypes = append(l.DTypes, m.dtype(v))
 		if v < len(r.Op.In) {
 			l.Single[v] = single>>v&1 != 0
 		}
@@ -171,7 +186,7 @@ func (t *tiles) together(c *ir.Call, code *made.Passes) int {
 	length, bytes := c.Space[1], 1
 	for _, v := range code.Values {
 		if stored := t.target[v] >= 0; !t.rows.Single[v] && !stored && (v >= len(c.In) || c.In[v].Strides[0] != 0) {
-			bytes += length * t.sizes[v]
+			bytes += length * t.compiled.sizes[v]
 		}
 	}
 	const usual = 1024
@@ -220,13 +235,13 @@ func (t *tiles) place(w *passWork, c *ir.Call, code *made.Passes, some int) {
 			view = &c.Out[o]
 		}
 		if w.own[k] = view == nil; view == nil {
-			w.steps[k] = (length*t.sizes[v] + line - 1) / line * line
+			w.steps[k] = (length*t.compiled.sizes[v] + line - 1) / line * line
 			need += w.steps[k] * some
 			w.base[k] = nil
 			w.ahead[k] = 0
 			continue
 		}
-		w.base[k], w.steps[k] = view.Ptr, view.Strides[0]*t.sizes[v]
+		w.base[k], w.steps[k] = view.Ptr, view.Strides[0]*t.compiled.sizes[v]
 		w.ahead[k] = w.steps[k] * some
 	}
 	if len(w.memory)*8 < need+line {

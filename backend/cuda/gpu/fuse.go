@@ -40,6 +40,9 @@ func (d *Driver) Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error) {
 // Rounds reports that the code of regions rounds.
 func (d *Driver) Rounds() bool { return true }
 
+// RoundsFolds reports that folds of 16 bits are launched by themselves.
+func (d *Driver) RoundsFolds() bool { return false }
+
 // FuseRows is Fuse for what is computed row by row.
 func (d *Driver) FuseRows(dev int, r *fusion.Rows) (ir.Code, error) {
 	if _, err := d.use(dev); err != nil {
