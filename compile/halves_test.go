@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/sinter-go/sinter/compile"
@@ -39,6 +40,38 @@ var halves = []struct {
 	}},
 }
 
+// Functions of the same that fold to 16 bits. On the CPU they are one kernel each.
+var halfFolds = []struct {
+	name string
+	f    func(x ...tensor.Tensor) (tensor.Tensor, error)
+}{
+	{"softmax of parts rounded after each", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		last := []tensor.Option{tensor.Dim(-1), tensor.KeepDim()}
+		s := x[0].MulScalar(0.125)
+		e := s.Sub(s.Max(last...)).Exp()
+		return e.Div(e.Sum(last...)), nil
+	}},
+	{"norm of parts rounded after each", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		mean := x[0].Square().Mean(tensor.Dim(-1), tensor.KeepDim())
+		return x[0].Mul(mean.AddScalar(1e-6).Rsqrt()).Mul(x[1]), nil
+	}},
+	{"layer norm of parts rounded after each", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		last := []tensor.Option{tensor.Dim(-1), tensor.KeepDim()}
+		c := x[0].Sub(x[0].Mean(last...))
+		return c.Div(c.Square().Mean(last...).AddScalar(1e-5).Sqrt()).Mul(x[1]).Add(x[1]), nil
+	}},
+	{"sums and means of rows", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		y := x[0].Mul(x[1])
+		return y.Sum(tensor.Dim(-1)).Mul(y.Abs().Mean(tensor.Dim(-1))), nil
+	}},
+	{"mean square error", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].MulScalar(0.3).Sub(x[1]).Square().Mean(), nil
+	}},
+	{"mean of columns", func(x ...tensor.Tensor) (tensor.Tensor, error) {
+		return x[0].Sub(x[1]).Square().Mean(tensor.Dim(0)), nil
+	}},
+}
+
 // TestHalves: programs of 16-bit floats round where eager code does, and give its bits.
 func TestHalves(t *testing.T) { each(t, testHalves) }
 
@@ -52,7 +85,11 @@ func testHalves(t *testing.T, dev device.Device) {
 				continue
 			}
 			x := []tensor.Tensor{tensor.Randn(shape, tensor.OfType(dtype)), tensor.Randn(shape[1:], tensor.OfType(dtype))}
-			for _, c := range halves {
+			list := halves
+			if dev.Kind == device.KindCPU {
+				list = slices.Concat(halves, halfFolds)
+			}
+			for _, c := range list {
 				t.Run(fmt.Sprint(c.name, shape, dtype), func(t *testing.T) {
 					fused, apart := compile.Func(c.f), compile.Func(c.f, compile.Unfused())
 					defer fused.Close()
