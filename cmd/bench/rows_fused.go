@@ -2,6 +2,8 @@ package main
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/sinter-go/sinter/compile"
 	"github.com/sinter-go/sinter/generated/tensor"
@@ -42,6 +44,24 @@ func softmaxParts(x ...T) (T, error) {
 	return y, y.Err()
 }
 
+// gradientOf is the gradient of f with respect to its first operand, for one of its result that is the
+// last.
+func gradientOf(f func(x ...T) (T, error)) func(x ...T) (T, error) {
+	return func(x ...T) (T, error) {
+		last := len(x) - 1
+		leaf := x[0].Detach().RequireGrad()
+		y, err := f(append([]T{leaf}, x[1:last]...)...)
+		if err != nil {
+			return y, err
+		}
+		list, err := tensor.Gradients([]T{y}, []T{leaf}, tensor.WithGradient(x[last]))
+		if err != nil {
+			return T{}, err
+		}
+		return list[0], nil
+	}
+}
+
 // program makes calls of f as a program.
 func program(f func(x ...T) (T, error)) maker {
 	return func(o *ourSide) (call, error) {
@@ -58,12 +78,30 @@ func program(f func(x ...T) (T, error)) maker {
 // rows returns the work over a matrix as eager calls and as a program, beside PyTorch's eager
 // calls and, where it compiles, what its compiler makes.
 func (f *fusedWork) rows(m, line operand, compiled bool) []row {
+	return f.pair(m, f.in(m, line), f.ours, compiled, "", func(y string) string { return y })
+}
+
+// gradientRows are rows of the gradient with respect to the first operand, for one of the result
+// that is an operand more.
+func (f *fusedWork) gradientRows(m, line operand, compiled bool) []row {
 	in := f.in(m, line)
-	eager := row{name: f.name, in: in, torch: f.torch,
-		ours: result(func(x []T) T { return inScope(func() T { y, _ := f.ours(x...); return y }) })} // an error sticks to the tensor
-	made := row{name: f.name + ", compiled", in: in, torch: f.torch, ours: program(f.ours)}
+	own := fusedWork{"gradient of " + f.name, nil, nil, f.torch}
+	of := in[0]
+	of.Name = "g"
+	return own.pair(m, append(slices.Clone(in), of), gradientOf(f.ours), compiled, "a.requires_grad_()",
+		func(y string) string { return "torch.autograd.grad(" + y + ", a, g)[0]" })
+}
+
+// pair are the two rows of what ours computes; of is PyTorch's statement, by that of the work's result,
+// after a setup.
+func (f *fusedWork) pair(m operand, in []operand, ours func(x ...T) (T, error), compiled bool, setup string, of func(y string) string) []row {
+	eager := row{name: f.name, in: in, setup: setup, torch: of(f.torch),
+		ours: result(func(x []T) T { return inScope(func() T { y, _ := ours(x...); return y }) })} // an error sticks to the tensor
+	made := row{name: f.name + ", compiled", in: in, setup: setup, torch: of(f.torch), ours: program(ours)}
 	if compiled {
-		made.setup, made.torch = "f = torch.compile(lambda a, b=None, c=None, d=None: "+f.torch+")", "f("+"a, b, c, d"[:3*len(in)-2]+")"
+		args := slices.DeleteFunc(slices.Clone(in), func(o operand) bool { return o.Name == "g" })
+		made.setup = strings.TrimSuffix("f = torch.compile(lambda a, b=None, c=None, d=None: "+f.torch+"); "+setup, "; ")
+		made.torch = of("f(" + "a, b, c, d"[:3*len(args)-2] + ")")
 	}
 	bytes := m.bytes()
 	for _, o := range in {

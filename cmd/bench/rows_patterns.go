@@ -82,6 +82,25 @@ func (w *workload) patterns() []fusedWork {
 		list = append(list,
 			fusedWork{"chain of " + dtype, of(y, y, y), chain, fusedWorks[0].torch},
 			fusedWork{"rms norm of parts of " + dtype, of(y, l), normParts, fusedWorks[1].torch})
+		if dtype != "float64" {
+			list = append(list,
+				fusedWork{"softmax of parts of " + dtype, of(y), softmaxParts, fusedWorks[2].torch},
+				fusedWork{"mean square error of " + dtype, of(y, y), one(func(x ...T) T { return x[0].MulScalar(0.5).MSELoss(x[1]) }), "F.mse_loss(a * 0.5, b)"},
+				fusedWork{"means of columns of " + dtype, of(y, y), one(func(x ...T) T { return x[0].Sub(x[1]).Square().Mean(tensor.Dim(0)) }), "(a - b).square().mean(0)"})
+		}
+	}
+	return list
+}
+
+// gradientPatterns are works of 16 bits whose gradients are measured, too.
+func (w *workload) gradientPatterns() (list []fusedWork) {
+	for _, dtype := range []string{"bfloat16", "float16"} {
+		for _, f := range fusedWorks {
+			list = append(list, fusedWork{f.name + " of " + dtype, func(m, line operand) []operand {
+				m.DType, line.DType = dtype, dtype
+				return f.in(m, line)
+			}, f.ours, f.torch})
+		}
 	}
 	return list
 }
@@ -97,11 +116,21 @@ func one(f func(x ...T) T) func(x ...T) (T, error) {
 // cpuPatternRows are these on the CPU, in the second cache or the third: a program is not to be slower than the
 // calls one by one, nor than what PyTorch compiles.
 func (w *workload) cpuPatternRows(compiled bool) (rows []row) {
+	m, n := 512, 1024
+	if !w.judged {
+		m, n = 16, 64
+	}
 	for _, threads := range cpuThreads {
+		var pairs [][]row
 		for _, f := range w.patterns() {
-			f.name = "pattern " + f.name
-			list := f.rows(f32(1), f32(1), compiled)
+			pairs = append(pairs, f.rows(f32(1), f32(1), compiled))
+		}
+		for _, f := range w.gradientPatterns() {
+			pairs = append(pairs, f.gradientRows(f32(m, n), f32(n), compiled))
+		}
+		for _, list := range pairs {
 			for k := range list {
+				list[k].name = "pattern " + list[k].name
 				list[k].unit, list[k].work, list[k].clock = microseconds, 0, wallTime
 			}
 			eager := withThreads(list[0].name, threads)

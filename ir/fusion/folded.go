@@ -17,7 +17,8 @@ import (
 // A call's operands are those of Before. Its results are those of Before, without the one
 // that is folded unless Stored is set, then that of the reduction. Its space and axes are
 // the reduction's. The operand of the reduction has no gaps, and as many elements in the same
-// order as views of Before, which are all of one shape.
+// order as views of Before, which are all of one shape. Where that is of 16 bits and no result of
+// the call, Before gives float32 that are rounded to them.
 type Fold struct {
 	Op     *ir.Op // opaque, with code for one kind of device
 	Kernel *ir.Kernel
@@ -154,6 +155,9 @@ func (b *foldBuilder) collect() error {
 	g, c := b.g, &b.g.Call
 	b.shape = foldShape{before: e.shape, of: s.Call.Kernel, folded: at,
 		stored: b.p.Buffers[s.In[0].Buffer].Kind != program.Temporary || b.usedOutside(b.before, s.In[0], b.step)}
+	if !b.shape.stored && short(x.DType) && b.o.Rounds(b.step) {
+		b.shape.before.wide = at + 1
+	}
 	g.In, c.In = e.g.In, e.g.Call.In
 	for j, r := range e.g.Out {
 		if j != at || b.shape.stored {

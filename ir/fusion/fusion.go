@@ -79,6 +79,7 @@ type shape struct {
 	attrs   []ir.AttrKind
 	members []Member
 	outs    []int
+	wide    int // 1 more than the place among outs of one that is rounded, and given as it is computed with; or 0
 }
 
 // key adds what shapes have in common of which one is the other.
@@ -88,6 +89,7 @@ func (s *shape) key(k *key) {
 	numbers(k, s.stored)
 	numbers(k, s.attrs)
 	numbers(k, s.outs)
+	k.number(s.wide)
 	k.number(len(s.members))
 	for i := range s.members {
 		m := &s.members[i]
@@ -149,7 +151,7 @@ func (s *shape) region() (*Region, error) {
 	r := &Region{Op: op, Members: s.members, Outs: s.outs}
 	for i, root := range g.Roots {
 		o := ir.Result{Name: fmt.Sprintf("y%d", i), DType: g.KindDType(root.Kind)}
-		if d := rounded[s.outs[i]]; short(d) {
+		if d := rounded[s.outs[i]]; short(d) && i != s.wide-1 {
 			o.DType = d
 		}
 		op.Out = append(op.Out, o)

@@ -88,15 +88,19 @@ func RunComputed(c, before *ir.Call, folded int, into func(single uint64) *vecto
 	if code.loop == nil {
 		return unsupported(before)
 	}
-	f := &source{loop: code.loop, scalars: before.Scalars, results: len(before.Out), folded: folded, stored: before.Out[folded].Ptr != nil, run: tile.Size, make: into}
+	loop, as := code.loop, func(p ir.Port) ir.DType { return p.Compute }
+	if code.narrow && code.stored != nil && asStored(before) {
+		loop, as = code.stored, func(p ir.Port) ir.DType { return p.DType }
+	}
+	f := &source{loop: loop, scalars: before.Scalars, results: len(before.Out), folded: folded, stored: before.Out[folded].Ptr != nil, run: tile.Size, make: into}
 	f.args = make([]tile.Operand, len(before.Out)+len(before.In))
 	for i, v := range before.Out {
-		f.args[i].Init(v, before.Kernel.Out[i].Compute)
+		f.args[i].Init(v, as(before.Kernel.Out[i]))
 	}
 	for i, v := range before.In {
-		f.args[f.results+i].Init(v, before.Kernel.In[i].Compute)
+		f.args[f.results+i].Init(v, as(before.Kernel.In[i]))
 	}
-	from := before.Kernel.Out[folded].Compute
+	from := as(before.Kernel.Out[folded])
 	f.load, f.size, f.alone = convert.Between(c.Compute, from), c.Compute.Size(), from == c.Compute && !f.stored
 	f.direct = true
 	for i := range f.args {
