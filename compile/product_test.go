@@ -224,6 +224,7 @@ func launches(t *testing.T, p *program.Program, driver *gpu.Driver, relaxed bool
 		Relaxed:     relaxed,
 		Refused:     func(int) string { return "" },
 		Rounds:      func(int) bool { return true },
+		RoundsFolds: func(int) bool { return true },
 		Number:      func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
 		Place:       func(int) int { return 0 },
 		Kind:        func(int) string { return t.Name() },

@@ -44,12 +44,13 @@ func region(t *testing.T, dt ir.DType, results int) *fusion.Region {
 	}, nil)
 	var made *fusion.Region
 	plan := fusion.Make(p, fusion.Options{
-		Refused: func(int) string { return "" },
-		Rounds:  func(int) bool { return true },
-		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
-		Place:   func(int) int { return 0 },
-		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt, results) },
-		Code:    func(_ int, r *fusion.Region, _ *ir.Call) error { made = r; return nil },
+		Refused:     func(int) string { return "" },
+		Rounds:      func(int) bool { return true },
+		RoundsFolds: func(int) bool { return false },
+		Number:      func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
+		Place:       func(int) int { return 0 },
+		Kind:        func(int) string { return fmt.Sprint(t.Name(), dt, results) },
+		Code:        func(_ int, r *fusion.Region, _ *ir.Call) error { made = r; return nil },
 	})
 	if len(plan.Groups) != 1 || len(plan.Order) != 1 || made == nil {
 		t.Fatalf("%d groups, %d steps: %v", len(plan.Groups), len(plan.Order), plan.Why)

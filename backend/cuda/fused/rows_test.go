@@ -61,13 +61,14 @@ func rows(t *testing.T, dt, stored ir.DType) *fusion.Rows {
 		}, nil)
 	var made *fusion.Rows
 	plan := fusion.Make(p, fusion.Options{
-		Refused: func(int) string { return "" },
-		Rounds:  func(int) bool { return true },
-		Number:  func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
-		Place:   func(int) int { return 0 },
-		Kind:    func(int) string { return fmt.Sprint(t.Name(), dt, stored) },
-		Code:    func(int, *fusion.Region, *ir.Call) error { return nil },
-		RowCode: func(_ int, r *fusion.Rows) error { made = r; return nil },
+		Refused:     func(int) string { return "" },
+		Rounds:      func(int) bool { return true },
+		RoundsFolds: func(int) bool { return false },
+		Number:      func(int, int) (ir.Scalar, bool) { return ir.Scalar{}, false },
+		Place:       func(int) int { return 0 },
+		Kind:        func(int) string { return fmt.Sprint(t.Name(), dt, stored) },
+		Code:        func(int, *fusion.Region, *ir.Call) error { return nil },
+		RowCode:     func(_ int, r *fusion.Rows) error { made = r; return nil },
 	})
 	if len(plan.Groups) != 1 || len(plan.Order) != 1 || made == nil {
 		t.Fatalf("%d groups, %d steps: %v", len(plan.Groups), len(plan.Order), plan.Why)
