@@ -1,4 +1,4 @@
-package patience_test
+package helpers_test
 
 import (
 	"runtime"

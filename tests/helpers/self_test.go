@@ -1,4 +1,5 @@
-package self_test
+// Package helpers_test tests what tests have in common, the packages beside it.
+package helpers_test
 
 import (
 	"fmt"

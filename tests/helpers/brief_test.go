@@ -1,4 +1,4 @@
-package brief_test
+package helpers_test
 
 import (
 	"testing"

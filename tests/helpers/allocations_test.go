@@ -1,6 +1,10 @@
-package allocations
+package helpers_test
 
-import "testing"
+import (
+	"testing"
+
+	"github.com/sinter-go/sinter/tests/allocations"
+)
 
 // A recorder takes the failures of a check.
 type recorder struct {
@@ -20,13 +24,13 @@ func TestAtMost(t *testing.T) {
 		failed bool
 	}{{0, 0, false}, {1, 0, true}, {2, 2, false}, {3, 2, true}} {
 		r := &recorder{TB: t}
-		AtMost(r, c.most, func() {
+		allocations.AtMost(r, c.most, func() {
 			sink = sink[:0]
 			for range c.made {
 				sink = append(sink, new(int))
 			}
 		})
-		if want := c.failed && !RaceDetector; r.failed != want {
+		if want := c.failed && !allocations.RaceDetector; r.failed != want {
 			t.Errorf("%d allocations, %v allowed: failed %t, want %t", c.made, c.most, r.failed, want)
 		}
 	}
