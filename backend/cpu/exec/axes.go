@@ -84,6 +84,26 @@ func rowAxis(kept, folded *axes) int {
 	return kept.nearest(slices.Min(folded.steps))
 }
 
+// widen has the last of several reduced axes be shorter, or not be there, where its places are runs
+// along kept axis k that follow one another: it returns how many of these are one longer run, of
+// rowColumns elements at most.
+func (a *axes) widen(kept *axes, k int) int {
+	last, n := len(a.shape)-1, kept.shape[k]
+	if last < 1 || kept.steps[k] != 1 || a.steps[last] != n {
+		return 1
+	}
+	beside := max(1, min(a.shape[last], rowColumns/n))
+	for a.shape[last]%beside != 0 {
+		beside--
+	}
+	if a.shape[last] /= beside; a.shape[last] == 1 {
+		a.shape, a.steps, a.outs = a.shape[:last], a.steps[:last], a.outs[:last]
+	} else {
+		a.steps[last] *= beside
+	}
+	return beside
+}
+
 // nearest returns the axis with the smallest step of x below the given one, or
 // -1 where there is none that is worth working along.
 func (a *axes) nearest(step int) int {

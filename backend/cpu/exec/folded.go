@@ -65,7 +65,11 @@ func FoldsComputed(c *ir.Call) bool {
 		return false
 	}
 	if a := rowAxis(&kept, &folded); a >= 0 {
-		n, last := kept.shape[a], len(folded.shape)-1
+		n := kept.shape[a]
+		if !c.Op.Ordered {
+			n *= folded.widen(&kept, a)
+		}
+		last := len(folded.shape) - 1
 		together := folded.steps[last] == n && n >= leastColumns && (last == 0 || n*folded.shape[last] >= leastTogether)
 		return kept.steps[a] == 1 && (n >= leastRun || together)
 	}

@@ -77,7 +77,7 @@ func reduce(c *ir.Call, from *source) error {
 			r.half = fold.HalvesOf(loops, c.In[0].DType)
 		}
 		if a := rowAxis(&r.kept, &r.folded); a >= 0 {
-			r.runRows(a)
+			r.runRows(a, c.Op.Ordered)
 		} else {
 			r.place()
 			if r.bytes = nil; c.In[0].DType == ir.Bool && r.count > block && r.unconverted() {

@@ -38,6 +38,8 @@ type columns struct {
 	extent  int  // of the row axis, and its steps
 	step    int
 	outStep int
+	wide    int // runs of columns that one row has: those of places next to each other
+	tall    int // rows
 	tiles   int // along the row axis
 	most    int // of them that are folded together
 	block   int // rows that are folded in order before results are merged pairwise
@@ -45,10 +47,14 @@ type columns struct {
 	direct  bool
 }
 
-// runRows reduces by rows along kept axis a.
-func (r *reduction) runRows(a int) {
+// runRows reduces by rows along kept axis a. Ordered is ir.Op.Ordered.
+func (r *reduction) runRows(a int, ordered bool) {
 	r.rest.except(&r.kept, a)
 	r.extent, r.step, r.outStep = r.kept.shape[a], r.kept.steps[a], r.kept.outs[a]
+	if r.wide, r.tall = 1, r.count; !ordered {
+		r.wide = r.folded.widen(&r.kept, a)
+		r.extent, r.tall = r.extent*r.wide, r.count/r.wide
+	}
 	r.tiles = (r.extent + rowColumns - 1) / rowColumns
 	if r.from != nil && r.loops.Acc == r.compute {
 		r.from.prepare(r.scalars)
@@ -58,19 +64,19 @@ func (r *reduction) runRows(a int) {
 		r.block = wideBlock
 	}
 	r.most = tile.Size / rowColumns
-	if r.count <= r.block && r.loops.Grid != nil && r.direct && len(r.folded.shape) == 1 && r.outStep == 1 && r.out.DType == r.loops.Out {
+	if r.tall <= r.block && r.loops.Grid != nil && r.direct && len(r.folded.shape) == 1 && r.outStep == 1 && r.out.DType == r.loops.Out {
 		r.most = max(r.most, wideBytes/(rowColumns*r.compute.Size()))
 	}
-	for r.span = r.block; r.span*min(r.extent, tile.Size) < leastGroup || r.count > mostGroups*r.span; {
+	for r.span = r.block; r.span*min(r.extent, tile.Size) < leastGroup || r.tall > mostGroups*r.span; {
 		r.span *= 2
 	}
-	units, groups := r.rest.n*r.tiles, (r.count+r.span-1)/r.span
+	units, groups := r.rest.n*r.tiles, (r.tall+r.span-1)/r.span
 	if groups > 1 && units < 16 && runtime.GOMAXPROCS(0) > 1 {
 		r.rowGroups(units, groups)
 		return
 	}
 	r.run = (*reduction).rows
-	pool.Run(units, max(1, grain/max(min(r.extent, rowColumns)*r.count, 1)), r)
+	pool.Run(units, max(1, grain/max(min(r.extent, rowColumns)*r.tall, 1)), r)
 }
 
 // rows computes the results of units [lo, hi).
@@ -79,14 +85,27 @@ func (r *reduction) rows(lo, hi int) {
 	defer s.Return()
 	e := r.elements()
 	defer e.release()
-	t := newTree(r.loops, r.scalars, min(r.most*rowColumns, r.extent), r.count/r.block+1)
+	t := newTree(r.loops, r.scalars, min(r.most*rowColumns, r.extent), r.tall/r.block+1)
 	defer t.release()
 	for some := 0; lo < hi; lo += some {
 		some = r.together(lo, hi)
 		n, x, out := r.unit(lo, some)
 		t.width = n
-		r.put(n, out, r.outStep, r.foldRows(&t, n, x, 0, r.count, s.Buffer(0), e), s.Buffer(1))
+		r.putRow(n, out, r.foldRows(&t, n, x, 0, r.tall, s.Buffer(0), e), s.Buffer(1))
 	}
+}
+
+// putRow turns a row of n accumulators into results from offset out on: runs of one row are
+// merged pairwise before, as blocks are.
+func (r *reduction) putRow(n, out int, accs unsafe.Pointer, buf *tile.Buffer) {
+	n /= r.wide
+	size := n * r.loops.Acc.Size()
+	for step := 1; step < r.wide; step *= 2 {
+		for i := 0; i+step < r.wide; i += 2 * step {
+			r.loops.Merge(n, unsafe.Add(accs, i*size), unsafe.Add(accs, (i+step)*size), r.scalars)
+		}
+	}
+	r.put(n, out, r.outStep, accs, buf)
 }
 
 // together returns how many of the units [lo, hi) are folded together.
@@ -216,7 +235,7 @@ func (r *reduction) rowGroups(units, groups int) {
 			convert.Copy(size)(n, t.top(), 1, unsafe.Add(r.accs.Ptr(), (g*units+u)*stride), 1)
 			t.push(1)
 		}
-		r.put(n, out, r.outStep, t.root(), s.Buffer(0))
+		r.putRow(n, out, t.root(), s.Buffer(0))
 	}
 }
 
@@ -234,7 +253,7 @@ func (r *reduction) someRowGroups(lo, hi int) {
 		some = r.together(u, min(r.parts, u+hi-lo))
 		n, x, _ := r.unit(u, some)
 		t.width = n
-		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.count), s.Buffer(0), e)
+		acc := r.foldRows(&t, n, x, from, min(from+r.span, r.tall), s.Buffer(0), e)
 		convert.Copy(size)(n, unsafe.Add(r.accs.Ptr(), lo*rowColumns*size), 1, acc, 1)
 	}
 }
