@@ -147,8 +147,7 @@ func (o *order) replay(r *replayed) error {
 	i, covered := o.next[rank], false // i is to be the first that does not begin before mine
 	// What another rank came with was compared with all that it overlaps.
 	if i < len(o.replays) && o.replays[i].start == mine.start && o.replays[i].graph.same(r) {
-		o.next[rank]++
-		o.forget()
+		o.pass(rank) // it, and those within it
 		return nil
 	}
 	for k := i; k < len(o.replays) && o.replays[k].start < mine.end(); k++ {
@@ -191,7 +190,7 @@ func (o *order) add(i int, s segment) {
 		case n < i: // it comes to it later
 		case o.place(other) < s.end():
 			o.next[other] = i
-		case fresh && n > i:
+		case fresh && other != s.graph.rank(): // it made those calls at once, or by others of replays
 			o.next[other]++
 		}
 	}
