@@ -5,6 +5,7 @@ package patience
 
 import (
 	"runtime"
+	"sync"
 	"testing"
 	"time"
 
@@ -90,8 +91,13 @@ const lull = time.Second
 // most is more processors than any test asks for.
 const most = 16
 
+// finding is held by who changes GOMAXPROCS: what another one would find meanwhile is not what there was before.
+var finding sync.Mutex
+
 // find has Go find lost cleanups: all processors are back for one collection.
 func find() {
+	finding.Lock()
+	defer finding.Unlock()
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(max(most, runtime.NumCPU(), runtime.GOMAXPROCS(0))))
 	runtime.GC()
 }
