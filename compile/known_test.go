@@ -112,7 +112,7 @@ func TestRecordAllocations(t *testing.T) {
 	f, state, x := training(t, models[0].make, []int{16, 784})
 	step := compile.Step(f, compile.State(state...))
 	defer step.Close()
-	allocations.AtMost(t, 700, func() {
+	allocations.AtMost(t, 450, func() {
 		step.Close()
 		must(t, step.Prepare(x))
 	})

@@ -3,6 +3,7 @@ package core
 import (
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/sinter-go/sinter/ir/fusion"
 	"github.com/sinter-go/sinter/ir/program"
@@ -53,19 +54,35 @@ func (r *recorder) finish(args, outs []*Tensor) (*Recorded, error) {
 			b.grad = b.handle.grad
 		}
 	}
-	rec.Program = r.value(places)
-	if err := rec.Program.Verify(); err != nil {
-		return nil, r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
-	}
 	rec.places = places
+	if err := r.plan(rec); err != nil {
+		return nil, err
+	}
+	r.settled(rec)
+	return rec, nil
+}
+
+// plan makes the program that runs, or finds the one that the same steps became before.
+func (r *recorder) plan(rec *Recorded) error {
+	o := r.outline(rec.places)
+	if known := plans.find(r, o, rec.places); known != nil {
+		if ok, err := known.use(r, rec); ok || err != nil {
+			return err
+		}
+	}
+	p := r.begin()
+	rec.Program, rec.lines = r.value(rec.places), new(sync.Once)
+	if err := rec.Program.Verify(); err != nil {
+		return r.fail(fmt.Errorf("%w: %w", ErrUnrecordable, err))
+	}
 	if rec.late = r.later; rec.late {
 		rec.Fused = &Fused{Before: rec.Program}
 	} else if err := r.fused(rec); err != nil {
-		return nil, err
+		return err
 	}
 	r.ordered(rec)
-	r.settled(rec)
-	return rec, nil
+	plans.keep(p, r, o, rec)
+	return nil
 }
 
 // ordered gives the steps another order, where that needs less memory, and temporaries their
@@ -225,7 +242,7 @@ func (rec *Recorded) Finish() (*Recorded, error) {
 		return rec, nil
 	}
 	rec.Lines() // nobody writes to the program from now on
-	done := &Recorded{Program: rec.Program.Apart(), results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
+	done := &Recorded{Program: rec.Program.Apart(), lines: new(sync.Once), results: rec.results, grads: rec.grads, guards: rec.guards, state: rec.state, tape: rec.tape,
 		caller: rec.caller, places: rec.places}
 	r := &recorder{program: slices.Clone(rec.steps), buffers: slices.Clone(rec.buffers), recompute: rec.options.Recompute, streams: rec.options.spread()}
 	for i := range r.program {

@@ -205,6 +205,8 @@ func (r *recorder) code(i int, op *ir.Op, fuse func(f device.Fuser, dev int) (ir
 	code, err := fuse(fuser, s.dev.Index)
 	if err == nil {
 		op.Code = []ir.Code{code}
+	} else {
+		r.unsure.Store(true)
 	}
 	return err
 }
@@ -228,7 +230,7 @@ func refused(s *step) string {
 func (r *recorder) number(i, j int) (ir.Scalar, bool) {
 	s := &r.program[i]
 	b := &r.buffers[s.In[j].Buffer]
-	if b.Kind != program.Constant || b.handle == nil || !b.handle.wrapped || b.storage == nil || b.storage.block.Host == nil || s.In[j].Offset != 0 {
+	if b.number() == nil || s.In[j].Offset != 0 {
 		return ir.Scalar{}, false
 	}
 	n := decode(b.storage.host(), s.Call.In[j].DType)

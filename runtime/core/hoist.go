@@ -55,8 +55,16 @@ func (r *recorder) hoist(p *program.Program) (settle func() error) {
 	Unrecorded(func() {
 		OutsideScope(func() {
 			for i := range p.Steps {
-				if s := &r.program[i]; h.constant(s) && (h.number(s) || h.run(s, s.dev, s.drv)) {
+				s := &r.program[i]
+				if !h.constant(s) {
+					continue
+				}
+				done := h.number(s) || h.run(s, s.dev, s.drv)
+				if done {
 					h.done = append(h.done, i)
+				}
+				if !done || !h.follows(s) {
+					r.unsure.Store(true)
 				}
 			}
 		})
@@ -135,7 +143,11 @@ func (r *recorder) without(gone []int) {
 
 // constant reports whether a step gives the same in every run, and to nobody but others.
 func (h *hoister) constant(s *step) bool {
-	if s.Action != program.Launch || refused(s) != "" || s.exchange != nil || graph.Of(s.drv, s.dev.Index, current(s.dev)) != nil {
+	if s.Action != program.Launch || refused(s) != "" || s.exchange != nil {
+		return false
+	}
+	if graph.Of(s.drv, s.dev.Index, current(s.dev)) != nil {
+		h.r.unsure.Store(true)
 		return false
 	}
 	for _, ref := range s.In {
@@ -152,6 +164,31 @@ func (h *hoister) constant(s *step) bool {
 		bytes += b.Bytes
 	}
 	return bytes <= mostHoisted && slices.ContainsFunc(s.Out, func(r program.Ref) bool { return h.used[r.Buffer] })
+}
+
+// follows reports whether what a step gives follows from numbers of the host.
+func (h *hoister) follows(s *step) bool {
+	return !slices.ContainsFunc(s.In, func(ref program.Ref) bool {
+		return ref.Buffer >= 0 && h.r.buffers[ref.Buffer].number() == nil && !slices.Contains(h.made, ref.Buffer)
+	})
+}
+
+// again runs steps that are recorded as they were when hoist ran them, and reports whether all
+// ran.
+func (h *hoister) again(steps []int) (all bool) {
+	if len(steps) == 0 {
+		return true
+	}
+	all = true
+	Unrecorded(func() {
+		OutsideScope(func() {
+			for _, i := range steps {
+				s := &h.r.program[i]
+				all = all && graph.Of(s.drv, s.dev.Index, current(s.dev)) == nil && h.run(s, s.dev, s.drv)
+			}
+		})
+	})
+	return all
 }
 
 // number computes on the host what is one number for element-wise steps of an accelerator, which

@@ -71,10 +71,10 @@ type Recorded struct {
 	blocks                   []deviceBlock
 	frames                   sync.Pool
 	capture                  capture
-	lines                    sync.Once
-	late                     bool // Finish makes fused code
-	Moved                    bool // the steps are in another order than the calls were
-	Again                    int  // values that are computed again, and not kept
+	lines                    *sync.Once // of all that share the program
+	late                     bool       // Finish makes fused code
+	Moved                    bool       // the steps are in another order than the calls were
+	Again                    int        // values that are computed again, and not kept
 	// exchanges are those of the steps, in their order
 	exchanges []*Exchange
 	places    []program.Ref

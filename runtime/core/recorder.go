@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"sync/atomic"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -53,10 +54,11 @@ type recorder struct {
 	failing   []func() // called only where the recording fails
 	guards    []guard
 	tape      random.Tape
-	open      []step   // exchanges that nothing waits for yet
-	scratch   *scratch // that the lists and maps are of; nil where the program keeps them
-	recorded  []step   // all steps, as they were recorded; set at the end
-	pass      uintptr  // the frame that gives the steps of now; 0 where each looks for its own
+	open      []step      // exchanges that nothing waits for yet
+	scratch   *scratch    // that the lists and maps are of; nil where the program keeps them
+	recorded  []step      // all steps, as they were recorded; set at the end
+	unsure    atomic.Bool // the same steps may become something else next time
+	pass      uintptr     // the frame that gives the steps of now; 0 where each looks for its own
 
 	views    slab[ir.View]
 	refs     slab[program.Ref]
@@ -83,6 +85,7 @@ type step struct {
 	exchange    *Exchange // of Exchange and Await
 	caller      uintptr   // the program's frame that gave it; 0 where that is not known
 	keeps       []int     // operands that devices may keep forms of
+	recorded    int       // its number, before steps became others
 }
 
 // A recordedBuffer is a buffer, and where its memory is found when the program runs.
