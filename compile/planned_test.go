@@ -12,6 +12,7 @@ import (
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/random"
 )
 
 // TestSameSteps: a recording of the steps of one before has its program, whoever made that;
@@ -126,6 +127,32 @@ func TestSameStepsInTraining(t *testing.T) {
 		}
 		if diff := cmp.Diff(train(false), train(true)); diff != "" {
 			t.Errorf("(-eager +compiled):\n%s", diff)
+		}
+	})
+}
+
+// TestSameStepsDrawn: what is drawn otherwise by the same steps, and with another seed, has gradients
+// of gradients as eager code has.
+func TestSameStepsDrawn(t *testing.T) {
+	each(t, func(t *testing.T, dev device.Device) {
+		x := []tensor.Tensor{tensor.Randn([]int{6, 3}).RequireGrad()}
+		for i, p := range []float64{0.5, 0.25, 0.5} {
+			f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+				return []tensor.Tensor{x[0].Dropout(p).Square().Tanh()}, nil
+			}
+			random.Seed(int64(i))
+			want, err := derivatives(f, 2, x...)
+			must(t, err)
+			random.Seed(int64(i))
+			step := compile.Func(f)
+			got, err := derivatives(step.Call, 2, x...)
+			must(t, err)
+			for k := range want {
+				if diff := cmp.Diff(values(t, want[k]), values(t, got[k]), roughly); diff != "" {
+					t.Errorf("p %g, value %d (-eager +compiled):\n%s", p, k, diff)
+				}
+			}
+			step.Close()
 		}
 	})
 }

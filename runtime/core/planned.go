@@ -188,7 +188,7 @@ func (p *planned) use(r *recorder, rec *Recorded) (ok bool, err error) {
 		copy(r.buffers, was)
 		return false, nil
 	}
-	rec.Program, rec.Layout, rec.Fused, rec.streams, rec.Moved, rec.lines = p.Program, p.Layout, p.Fused, p.streams, p.Moved, p.lines
+	rec.Program, rec.Layout, rec.streams, rec.Moved, rec.lines = p.Program, p.Layout, p.streams, p.Moved, p.lines
 	steps := make([]step, len(p.from))
 	for i, from := range p.from {
 		s, of := &steps[i], &p.Program.Steps[i]
@@ -199,11 +199,31 @@ func (p *planned) use(r *recorder, rec *Recorded) (ok bool, err error) {
 		}
 		s.Step = program.Step{Action: of.Action, Call: call, Out: of.Out, In: of.In, Bytes: of.Bytes, Beside: of.Beside, Again: of.Again} // lines may be written meanwhile
 	}
+	if rec.Fused = p.Fused; slices.ContainsFunc(p.given, func(g givenStep) bool { return g.alone }) {
+		fused := *p.Fused
+		fused.Before = p.before(r.program)
+		rec.Fused = &fused
+	}
 	if r.recorded == nil {
 		r.recorded = r.program
 	}
 	r.program = steps
 	return true, h.settle()
+}
+
+// before returns the program as it was recorded, with the attributes of these recorded steps where
+// they run by themselves: a gradient of a gradient asks whether the function did the same again.
+func (p *planned) before(steps []step) *program.Program {
+	was := p.Fused.Before
+	own := &program.Program{Buffers: was.Buffers, Results: was.Results, Steps: make([]program.Step, len(steps))}
+	for i := range steps {
+		s, of := &own.Steps[i], &was.Steps[i]
+		*s = program.Step{Action: of.Action, Call: of.Call, Out: of.Out, In: of.In, Bytes: of.Bytes, Again: of.Again}
+		if p.given[i].alone {
+			s.Call.Scalars, s.Call.Attrs = steps[i].Call.Scalars, steps[i].Call.Attrs
+		}
+	}
+	return own
 }
 
 // same reports whether the recorded steps are those of the plan.
