@@ -294,6 +294,9 @@ func (p *pinnedCache) devices() (list []int) {
 	return list
 }
 
+// othersWait bounds the wait for what other devices say: an answer takes microseconds, or as long as they are held up.
+const othersWait = 10 * time.Millisecond
+
 // pollOthers is poll of all devices but one, by goroutines, which are waited for for a while: a driver lets nobody
 // call a device that a copy to memory of the host waits for, and that device may wait for what the caller is
 // about to give to its own. It reports whether any was asked.
@@ -311,7 +314,7 @@ func (p *pinnedCache) pollOthers(dev int) bool {
 			asked <- struct{}{}
 		}()
 	}
-	late := time.NewTimer(collectWait)
+	late := time.NewTimer(othersWait)
 	defer late.Stop()
 	for range list {
 		select {

@@ -62,11 +62,9 @@ func New(f Format, size int, level simd.Level) *Encoder {
 // Encode sets n codes to those of n floats.
 func (e *Encoder) Encode(n int, codes, x unsafe.Pointer) {
 	const most = 16 << 10 // of a call: vector code cannot be preempted
-	for n > 0 {
-		some := min(n, most)
-		p := [2]unsafe.Pointer{codes, x}
-		e.loop(some, p[:], &e.words, 0)
-		codes, x, n = unsafe.Add(codes, some), unsafe.Add(x, some*e.size), n-some
+	for at := 0; at < n; at += most {
+		p := [2]unsafe.Pointer{unsafe.Add(codes, at), unsafe.Add(x, at*e.size)}
+		e.loop(min(n-at, most), p[:], &e.words, 0)
 	}
 }
 

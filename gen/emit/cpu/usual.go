@@ -75,7 +75,8 @@ func (w *folder) usualLoops(kind string, x ir.DType, out code) code {
 }
 
 // aloneLoops are the tables of loops of a reduction each of whose states is a usual fold of
-// its one operand, by state; nil for another reduction.
+// its one operand, by state; nil for another reduction. Pieces are of any length, so that
+// sums and products, which have an order, are none.
 func aloneLoops(op *schema.Op) (tables []jen.Code) {
 	fold := op.Variants[0].Fold
 	if len(op.Variants) != 1 || len(op.Operands()) != 1 || len(fold.First) > 0 {
@@ -83,12 +84,12 @@ func aloneLoops(op *schema.Op) (tables []jen.Code) {
 	}
 	for i, s := range fold.States {
 		kind := usualState(op.Operands()[0].Name, fold, i)
-		if kind == "" || s.DType != ir.Invalid {
+		if kind == "" || kind == "Sum" || kind == "Prod" || s.DType != ir.Invalid {
 			return nil
 		}
 		var entries []jen.Code
 		for _, d := range unit.ComputeDTypes(op) {
-			if d != ir.Bool && (!d.IsComplex() || kind == "Sum" || kind == "Prod") {
+			if d != ir.Bool && !d.IsComplex() {
 				loops := jen.Qual(foldPath, "Loops").Call(jen.Qual(foldPath, kind), gofile.DTypeName(d), gofile.DTypeName(d), jen.Nil())
 				entries = append(entries, jen.Add(gofile.DTypeName(d)).Op(":").Add(loops))
 			}
