@@ -1146,6 +1146,7 @@ var functions = []struct {
 	{"memory.Alloc", memory.Alloc},
 	{"memory.AllocTemporaries", memory.AllocTemporaries},
 	{"memory.AllocPinned", memory.AllocPinned},
+	{"memory.AllocPinnedFor", memory.AllocPinnedFor},
 	{"memory.OnOutOfMemory", memory.OnOutOfMemory},
 	{"memory.PinnedStatsOf", memory.PinnedStatsOf},
 	{"memory.ResetPinnedPeak", memory.ResetPinnedPeak},
