@@ -82,7 +82,8 @@ func (b *recordedBuffer) number() []byte {
 var plans planMemo
 
 const (
-	mostPlanned  = 1 << 12
+	mostPlanned  = 1 << 9
+	mostSteps    = 8 * mostPlanned // of a program that is kept
 	bytesPerStep = mostHoisted / mostPlanned
 )
 
@@ -126,7 +127,7 @@ func (m *planMemo) add(o outline, p *planned) {
 // begin returns a plan that knows what was recorded, or nil where it is not to be kept: where
 // that is an exchange or work of two devices, too.
 func (r *recorder) begin() *planned {
-	if !r.plannable() || len(r.program) > mostPlanned {
+	if !r.plannable() || len(r.program) > mostSteps {
 		return nil
 	}
 	p := &planned{given: make([]givenStep, len(r.program)), held: make([]givenBuffer, len(r.buffers))}
