@@ -91,13 +91,7 @@ func TestUsualOrder(t *testing.T) {
 				for _, procs := range []int{1, 2, 5} {
 					x := cputest.FillFloat(cputest.NewView(dtype, "contiguous", c.shape...), rand.New(rand.NewPCG(9, 10)), -1, 1)
 					call := reduceCall(usualOp(level, fold.Sum, ir.Reduction), x, c.axes, compute, compute, "contiguous")
-					old := runtime.GOMAXPROCS(procs)
-					err := Run(call)
-					runtime.GOMAXPROCS(old)
-					if err != nil {
-						t.Fatal(err)
-					}
-					got := cputest.Reals(call.Out[0])
+					got := resultOn(t, procs, call)
 					if want == nil {
 						want = got
 					}
@@ -110,6 +104,16 @@ func TestUsualOrder(t *testing.T) {
 	}
 }
 
+// resultOn returns what a call gives with so many processors.
+func resultOn(t *testing.T, procs int, call *ir.Call) []float64 {
+	t.Helper()
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(procs))
+	if err := Run(call); err != nil {
+		t.Fatal(err)
+	}
+	return cputest.Reals(call.Out[0])
+}
+
 // TestGroups: sums of as many elements as groups of every size are folded of are the same
 // to the bit, however many processors there are: with many of them groups are small.
 func TestGroups(t *testing.T) {
@@ -119,13 +123,7 @@ func TestGroups(t *testing.T) {
 		var want []float64
 		for _, procs := range []int{64, 4, 2, 1} {
 			call := reduceCall(sums, x, []int{1}, ir.Float32, ir.Float32, "contiguous")
-			old := runtime.GOMAXPROCS(procs)
-			err := Run(call)
-			runtime.GOMAXPROCS(old)
-			if err != nil {
-				t.Fatal(err)
-			}
-			got := cputest.Reals(call.Out[0])
+			got := resultOn(t, procs, call)
 			if want == nil {
 				want = got
 			}
