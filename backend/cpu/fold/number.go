@@ -1,6 +1,8 @@
 package fold
 
 import (
+	"math"
+
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -28,9 +30,9 @@ func numeric[T number](kind Kind, x ir.DType) *vector.FoldFuncs {
 func ordered[T integerOrFloat](kind Kind, x ir.DType, _, lowest, highest T) *vector.FoldFuncs {
 	switch kind {
 	case Max:
-		return folder[T]{lowest, func(a, b T) T { return max(a, b) }, maxBlock[T](lowest), maxRows[T], maxPrefix[T]}.loops(x)
+		return folder[T]{lowest, larger[T], maxBlock[T](lowest), maxRows[T], maxPrefix[T]}.loops(x)
 	case Min:
-		return folder[T]{highest, func(a, b T) T { return min(a, b) }, minBlock[T](highest), minRows[T], minPrefix[T]}.loops(x)
+		return folder[T]{highest, smaller[T], minBlock[T](highest), minRows[T], minPrefix[T]}.loops(x)
 	}
 	return numeric[T](kind, x)
 }
@@ -171,6 +173,21 @@ func prodPrefix[T number](out, x []T, a T) T {
 	return a
 }
 
+// larger and smaller are max and min whose NaN is always the same one, whatever the order of the
+// elements and the instructions.
+
+func larger[T integerOrFloat](a, b T) T { return quiet(max(a, b)) }
+
+func smaller[T integerOrFloat](a, b T) T { return quiet(min(a, b)) }
+
+// quiet returns v, and the NaN that folds give for any NaN.
+func quiet[T integerOrFloat](v T) T {
+	if v != v {
+		return T(math.NaN())
+	}
+	return v
+}
+
 // maxBlock and minBlock need not keep an order: the result is the same in any.
 
 func maxBlock[T integerOrFloat](lowest T) func(x []T) T {
@@ -182,7 +199,7 @@ func maxBlock[T integerOrFloat](lowest T) func(x []T) T {
 		for _, v := range x {
 			a = max(a, v)
 		}
-		return max(a, b, c, d)
+		return quiet(max(a, b, c, d))
 	}
 }
 
@@ -195,25 +212,25 @@ func minBlock[T integerOrFloat](highest T) func(x []T) T {
 		for _, v := range x {
 			a = min(a, v)
 		}
-		return min(a, b, c, d)
+		return quiet(min(a, b, c, d))
 	}
 }
 
 func maxRows[T integerOrFloat](a, x []T) {
 	for i := range a {
-		a[i] = max(a[i], x[i])
+		a[i] = larger(a[i], x[i])
 	}
 }
 
 func minRows[T integerOrFloat](a, x []T) {
 	for i := range a {
-		a[i] = min(a[i], x[i])
+		a[i] = smaller(a[i], x[i])
 	}
 }
 
 func maxPrefix[T integerOrFloat](out, x []T, a T) T {
 	for i := range out {
-		a = max(a, x[i])
+		a = larger(a, x[i])
 		out[i] = a
 	}
 	return a
@@ -221,7 +238,7 @@ func maxPrefix[T integerOrFloat](out, x []T, a T) T {
 
 func minPrefix[T integerOrFloat](out, x []T, a T) T {
 	for i := range out {
-		a = min(a, x[i])
+		a = smaller(a, x[i])
 		out[i] = a
 	}
 	return a

@@ -91,8 +91,8 @@ func combines[T float32 | float64]() [kinds]func(a, b T) T {
 	return [kinds]func(a, b T) T{
 		Sum:  func(a, b T) T { return a + b },
 		Prod: func(a, b T) T { return a * b },
-		Max:  func(a, b T) T { return max(a, b) },
-		Min:  func(a, b T) T { return min(a, b) },
+		Max:  larger[T],
+		Min:  smaller[T],
 	}
 }
 

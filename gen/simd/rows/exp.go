@@ -22,11 +22,12 @@ var values = map[string][2]float64{
 	"c6": {0.00138143206, 1. / 720}, "c7": {0, 1. / 5040}, "c8": {0, 1. / 40320}, "c9": {0, 1. / 362880}, "c10": {0, 1. / 3628800},
 	"c11": {0, 1. / 39916800}, "c12": {0, 1. / 479001600}, "c13": {0, 1. / 6227020800},
 	"negInf": {math.Inf(-1), math.Inf(-1)}, "posInf": {math.Inf(1), math.Inf(1)}, "nan": {math.NaN(), math.NaN()},
+	"sign": {math.Copysign(0, -1), math.Copysign(0, -1)},
 }
 
 // order is the order of the constants in a file.
 var order = []string{"one", "log2e", "magic", "ln2hi", "ln2lo", "lowest", "highest", "least", "most",
-	"c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "negInf", "posInf", "nan"}
+	"c2", "c3", "c4", "c5", "c6", "c7", "c8", "c9", "c10", "c11", "c12", "c13", "negInf", "posInf", "nan", "sign"}
 
 // data adds what the functions of a file read to it: each constant used, 32 bytes
 // wide, and the masks of tails.

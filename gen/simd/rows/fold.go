@@ -17,7 +17,8 @@ type folding struct {
 	element        string // of pointers, where not the kit's
 	doc            string
 	pair           bool // an accumulator is two elements: complex numbers
-	nan            bool // NaN must not get lost
+	extreme        bool // what to does with NaN needs quiet in the end
+	flip           bool // elements and accumulators have their signs flipped in registers
 	to             func(v operand.Op, acc reg.VecVirtual)
 }
 
@@ -28,13 +29,66 @@ func (k *kit) foldings() []folding {
 		{name: "sum", identity: "zero", doc: "the sum", to: add},
 		{name: "pairSum", identity: "zero", doc: "the sums of the even and the odd elements", pair: true, to: add},
 		{name: "prod", identity: "one", doc: "the product", to: func(v operand.Op, acc reg.VecVirtual) { k.Mul(v, acc, acc) }},
-		{name: "max", identity: "negInf", doc: "the largest, NaN if there is one", nan: true, to: func(v operand.Op, acc reg.VecVirtual) { k.max(v.(reg.VecVirtual), acc, acc) }},
-		{name: "min", identity: "posInf", doc: "the smallest, NaN if there is one", nan: true, to: func(v operand.Op, acc reg.VecVirtual) { k.min(v.(reg.VecVirtual), acc, acc) }},
+		{name: "max", identity: "posInf", doc: "the largest, NaN if there is one", extreme: true, flip: true, to: k.least},
+		{name: "min", identity: "posInf", doc: "the smallest, NaN if there is one", extreme: true, to: k.least},
 	}
 	if k.Double {
 		f = append(f, folding{name: "intSum", identity: "zero", element: "int64", doc: "the sum", to: func(v operand.Op, acc reg.VecVirtual) { k.C.VPADDQ(v, acc, acc) }})
 	}
 	return f
+}
+
+// least sets acc to the smaller of v and acc. Either order of a minimum gives its second operand
+// where one is NaN or both are zeros, so that the bits of both together are those of NaN, or of -0
+// where one is. The largest number is the smallest with its sign flipped.
+func (k *kit) least(v operand.Op, acc reg.VecVirtual) {
+	other := k.Vec()
+	k.min(acc, v.(reg.VecVirtual), other)
+	k.min(v.(reg.VecVirtual), acc, acc)
+	if k.AVX512 {
+		k.C.VPORD(other, acc, acc)
+		return
+	}
+	k.C.VORPS(other, acc, acc)
+}
+
+// flipped flips the signs of v where the folding has them so.
+func (k *kit) flipped(f folding, v reg.VecVirtual) reg.VecVirtual {
+	switch {
+	case !f.flip:
+	case k.AVX512:
+		k.C.VPXORD(k.fixed["sign"], v, v)
+	default:
+		k.C.VXORPS(k.fixed["sign"], v, v)
+	}
+	return v
+}
+
+// result makes what a folding left in v elements: NaN is always the same one.
+func (k *kit) result(f folding, v reg.VecVirtual) {
+	if !f.extreme {
+		return
+	}
+	k.flipped(f, v)
+	if k.AVX512 {
+		m := k.C.K()
+		k.compare(unordered, v, v, m)
+		k.pick(k.C.VMOVAPS, k.C.VMOVAPD, k.fixed["nan"], m, v)
+		return
+	}
+	m := k.C.YMM()
+	k.compare(unordered, v, v, m)
+	k.C.VBLENDVPS(m, k.data("nan"), v, v)
+}
+
+// holdResult holds what flipped and result need.
+func (k *kit) holdResult(f folding) {
+	if f.flip {
+		k.hold("sign")
+	}
+	if f.extreme && k.AVX512 {
+		k.hold("nan")
+	}
 }
 
 // pointer returns the type of pointers to elements.
@@ -124,7 +178,7 @@ func (k *kit) lines(f folding) {
 	}
 	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
 	k.times(rows, func() {
-		nan := k.start(f, acc)
+		k.start(f, acc)
 		at, left, last, whole := k.C.GP64(), k.C.GP64(), k.label("last"), k.label("whole")
 		k.C.MOVQ(x, at)
 		k.C.MOVQ(r.n, left)
@@ -134,18 +188,18 @@ func (k *kit) lines(f folding) {
 			near := k.label("near")
 			k.C.TESTQ(ahead, ahead)
 			k.C.JZ(ref(near))
-			k.lineOf(f, acc, nan, at, left, ahead)
+			k.lineOf(f, acc, at, left, ahead)
 			k.C.JMP(ref(last))
 			k.C.Label(near)
 		}
-		k.lineOf(f, acc, nan, at, left)
+		k.lineOf(f, acc, at, left)
 		k.C.Label(last)
 		k.C.ADDQ(imm(lanesBytes), left)
 		k.C.JZ(ref(whole))
-		r.foldRest(f, acc, nan, at, left, whole)
+		r.foldRest(f, acc, at, left, whole)
 		k.C.Label(whole)
 		sum := merge(slices.Clone(acc), combine)
-		k.finishLine(f, sum, combine, nan, accs)
+		k.finishLine(f, sum, combine, accs)
 		k.C.ADDQ(stride, x)
 	})
 	k.End()
@@ -154,26 +208,20 @@ func (k *kit) lines(f folding) {
 // accumulators returns those of a line, for start, and holds what they need.
 func (k *kit) accumulators(f folding) []reg.VecVirtual {
 	k.holdIdentity(f)
-	if f.nan {
-		k.hold("nan")
-	}
+	k.holdResult(f)
 	return k.Vecs(lanesBytes / k.Bytes())
 }
 
-// start begins a line: it returns where NaN is noted.
-func (k *kit) start(f folding, acc []reg.VecVirtual) (nan flags) {
+// start begins a line.
+func (k *kit) start(f folding, acc []reg.VecVirtual) {
 	for _, v := range acc {
 		k.identity(f, v)
 	}
-	if f.nan {
-		nan = k.flags()
-	}
-	return nan
 }
 
 // lineOf folds what is at a pointer, lanesBytes at a time, while left is not negative.
 // What is so many bytes ahead is fetched.
-func (k *kit) lineOf(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GPVirtual, ahead ...reg.Register) {
+func (k *kit) lineOf(f folding, acc []reg.VecVirtual, at, left reg.GPVirtual, ahead ...reg.Register) {
 	loop := k.label("line")
 	k.C.Label(loop)
 	for _, far := range ahead {
@@ -181,7 +229,7 @@ func (k *kit) lineOf(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GP
 			k.C.PREFETCHT0(operand.Mem{Base: at, Index: far, Scale: 1, Disp: i})
 		}
 	}
-	k.foldRow(f, acc, nan, func(i int) operand.Op { return operand.Mem{Base: at, Disp: i * k.Bytes()} })
+	k.foldRow(f, acc, func(i int) operand.Op { return operand.Mem{Base: at, Disp: i * k.Bytes()} })
 	k.C.ADDQ(imm(lanesBytes), at)
 	k.C.SUBQ(imm(lanesBytes), left)
 	k.C.JGE(ref(loop))
@@ -194,7 +242,7 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 	rows, n, stride, accs, x := k.Arg("rows"), k.Arg("n"), k.Arg("stride"), k.Arg("accs"), k.Arg("x")
 	acc, combine := k.accumulators(f), func(a, b reg.VecVirtual) { f.to(b, a) }
 	k.times(rows, func() {
-		nan := k.start(f, acc)
+		k.start(f, acc)
 		at, left, loop := k.C.GP64(), k.C.GP64(), k.label("line")
 		k.C.MOVQ(x, at)
 		k.C.MOVQ(n, left)
@@ -202,7 +250,7 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 		for i := 0; k.AVX512 && i < lanesBytes/2; i += 64 {
 			k.C.PREFETCHT0(operand.Mem{Base: at, Disp: fetchAhead + i})
 		}
-		k.foldRow(f, acc, nan, func(i int) operand.Op {
+		k.foldRow(f, acc, func(i int) operand.Op {
 			v := k.Vec()
 			load(operand.Mem{Base: at, Disp: i * k.Bytes() / 2}, v)
 			return v
@@ -210,7 +258,7 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 		k.C.ADDQ(imm(lanesBytes/2), at)
 		k.C.SUBQ(imm(lanesBytes/4), left)
 		k.C.JNZ(ref(loop))
-		k.finishLine(f, merge(slices.Clone(acc), combine), combine, nan, accs)
+		k.finishLine(f, merge(slices.Clone(acc), combine), combine, accs)
 		k.C.ADDQ(stride, x)
 	})
 	k.End()
@@ -218,7 +266,7 @@ func (k *kit) halves(f folding, name string, load func(from operand.Mem, to reg.
 
 // foldRest folds the left bytes at a pointer, fewer than lanesBytes, and jumps to
 // done.
-func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.GPVirtual, done string) {
+func (r row) foldRest(f folding, acc []reg.VecVirtual, at, left reg.GPVirtual, done string) {
 	zero := r.C.GP64()
 	r.C.XORQ(zero, zero)
 	for i, v := range acc {
@@ -227,22 +275,15 @@ func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.G
 		r.C.CMPQ(left, imm(r.Bytes()))
 		r.C.JGE(ref(next))
 		p.tail = true
-		x := p.load(at)
+		x := r.flipped(f, p.load(at))
 		if f.identity != "zero" {
 			p.fill(x, r.fixed[f.identity])
-		}
-		if f.nan {
-			nan.compareInto(unordered, x, x)
 		}
 		f.to(x, v)
 		r.C.JMP(ref(done))
 		r.C.Label(next)
 		p.tail = false
-		x = p.load(at)
-		if f.nan {
-			nan.compareInto(unordered, x, x)
-		}
-		f.to(x, v)
+		f.to(r.flipped(f, p.load(at)), v)
 		r.C.SUBQ(imm(r.Bytes()), left)
 		r.C.JZ(ref(done))
 	}
@@ -250,18 +291,13 @@ func (r row) foldRest(f folding, acc []reg.VecVirtual, nan flags, at, left reg.G
 
 // foldRow folds lanesBytes bytes of elements: vector i, which may be in memory, into
 // accumulator i.
-func (k *kit) foldRow(f folding, acc []reg.VecVirtual, nan flags, vector func(i int) operand.Op) {
-	if !f.nan {
-		for i, v := range acc {
-			f.to(vector(i), v)
+func (k *kit) foldRow(f folding, acc []reg.VecVirtual, vector func(i int) operand.Op) {
+	for i, v := range acc {
+		x := vector(i)
+		if f.extreme {
+			x = k.flipped(f, k.inRegister(x))
 		}
-		return
-	}
-	for i := 0; i < len(acc); i += 2 {
-		a, b := k.inRegister(vector(i)), k.inRegister(vector(i+1))
-		nan.compareInto(unordered, a, b)
-		f.to(a, acc[i])
-		f.to(b, acc[i+1])
+		f.to(x, v)
 	}
 }
 
@@ -275,7 +311,7 @@ func (k *kit) inRegister(v operand.Op) reg.VecVirtual {
 	return r
 }
 
-func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.VecVirtual), nan flags, accs reg.GPVirtual) {
+func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.VecVirtual), accs reg.GPVirtual) {
 	if f.pair {
 		switch k.pairs(sum, combine); k.Double {
 		case true:
@@ -287,13 +323,7 @@ func (k *kit) finishLine(f folding, sum reg.VecVirtual, combine func(a, b reg.Ve
 		return
 	}
 	k.horizontal(sum, combine)
-	if f.nan {
-		number, bits := k.label("number"), nan.bits()
-		k.C.TESTL(bits, bits)
-		k.C.JZ(ref(number))
-		k.Move(k.fixed["nan"], sum)
-		k.C.Label(number)
-	}
+	k.result(f, sum)
 	k.first(sum, mem(accs))
 	k.C.ADDQ(imm(k.Elem()), accs)
 }
@@ -304,6 +334,7 @@ func (k *kit) grid(f folding) {
 		"folds rows of n elements, stride bytes apart, into n accumulators in order."+fetchDoc)
 	rows, r, stride, acc, x := k.Arg("rows"), k.rowOf(), k.Arg("stride"), k.Arg("acc"), k.Arg("x")
 	near, done := k.label("near"), k.label("done")
+	k.holdResult(f)
 	if k.AVX512 {
 		ahead := k.Arg("ahead")
 		k.C.TESTQ(ahead, ahead)
@@ -322,7 +353,7 @@ func (k *kit) grid(f folding) {
 // fetched.
 func (r row) gridOf(f folding, rows, stride, acc reg.GPVirtual, pointers ...reg.Register) {
 	r.steps(4, func(all []place) {
-		a := each(all, func(p place) reg.VecVirtual { return p.load(acc) })
+		a := each(all, func(p place) reg.VecVirtual { return r.flipped(f, p.load(acc)) })
 		r.down(rows, []reg.Register{stride}, pointers, func(at []reg.Register) {
 			for i, p := range all {
 				for _, ahead := range at[1:] {
@@ -330,28 +361,12 @@ func (r row) gridOf(f folding, rows, stride, acc reg.GPVirtual, pointers ...reg.
 						r.C.PREFETCHT0(p.mem(ahead))
 					}
 				}
-				r.foldInto(f, p.load(at[0]), a[i])
+				f.to(r.flipped(f, p.load(at[0])), a[i])
 			}
 		})
 		for i, p := range all {
+			r.result(f, a[i])
 			p.store(a[i], acc)
 		}
 	})
-}
-
-// foldInto folds v into acc, each of which may be NaN.
-func (k *kit) foldInto(f folding, v, acc reg.VecVirtual) {
-	f.to(v, acc)
-	if !f.nan {
-		return
-	}
-	if k.AVX512 {
-		m := k.C.K()
-		k.compare(unordered, v, v, m)
-		k.pick(k.C.VMOVAPS, k.C.VMOVAPD, v, m, acc)
-		return
-	}
-	m := k.C.YMM()
-	k.compare(unordered, v, v, m)
-	k.C.VBLENDVPS(m, v, acc, acc)
 }

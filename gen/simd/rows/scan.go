@@ -109,7 +109,7 @@ func (k *kit) next(f folding) {
 		a := each(all, func(p place) reg.VecVirtual { return p.load(acc) })
 		k.down(rows, []reg.Register{stride, outStride}, []reg.Register{x, out}, func(at []reg.Register) {
 			for i, p := range all {
-				k.foldInto(f, p.load(at[0]), a[i])
+				f.to(p.load(at[0]), a[i])
 				p.store(a[i], at[1])
 			}
 		})
@@ -138,7 +138,7 @@ func (k *kit) prefix(f folding) {
 		for shift := k.Elem(); shift < 16; shift *= 2 {
 			before := k.Vec()
 			k.C.VPALIGNR(operand.U8(16-shift), identity, v, before)
-			k.foldInto(f, before, v)
+			f.to(before, v)
 		}
 		low := k.Vec()
 		k.C.VPERM2F128(operand.U8(0x08), v, v, low)
@@ -150,7 +150,7 @@ func (k *kit) prefix(f folding) {
 		if f.identity != "zero" {
 			k.C.VBLENDPS(operand.U8(0x0f), identity, low, low)
 		}
-		k.foldInto(f, low, v)
+		f.to(low, v)
 		whole, sum := k.Vec(), k.Vec()
 		if k.Double {
 			k.C.VPERMPD(operand.U8(0xff), v, whole)
@@ -158,8 +158,8 @@ func (k *kit) prefix(f folding) {
 			k.C.VPERMPS(v, last, whole)
 		}
 		k.C.VMOVAPS(carry, sum)
-		k.foldInto(f, v, sum)
-		k.foldInto(f, whole, carry)
+		f.to(v, sum)
+		f.to(whole, carry)
 		k.Move(sum, mem(out))
 		k.C.ADDQ(imm(32), x)
 		k.C.ADDQ(imm(32), out)
