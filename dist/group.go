@@ -273,8 +273,8 @@ func (g *Group) later(b *Batch) *Work {
 // enqueue gives an accelerator's calls to a stream of the group's, after what the current
 // stream was given so far.
 func (g *Group) enqueue(b *Batch) *Work {
-	defer b.release()
 	w := &Work{device: g.Device(), group: g}
+	defer func() { g.letGo(b, w.err) }()
 	if c := graph.Current(g.Device()); c != nil {
 		if w.err = g.capture(c, b.calls); w.err != nil {
 			return w
@@ -297,6 +297,26 @@ func (g *Group) enqueue(b *Batch) *Work {
 		w.err = g.named(err)
 	}
 	return w
+}
+
+// letGo releases the tensors of a batch, of one that failed once no device is at their memory any more.
+func (g *Group) letGo(b *Batch, err error) {
+	l, able := g.comm.(collective.Lingerer)
+	if err == nil || !able || l.Lingers() == nil {
+		b.release()
+		return
+	}
+	over := l.Lingers()
+	if b.held != nil {
+		go func() { <-over; b.release() }()
+		return
+	}
+	late := time.NewTimer(g.timeout) // whoever lent the memory takes it back then
+	defer late.Stop()
+	select {
+	case <-over:
+	case <-late.C:
+	}
 }
 
 // add checks a call and adds it to the batch. in and out are the tensors of its views, the

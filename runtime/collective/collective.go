@@ -194,6 +194,13 @@ type Overlapper interface {
 	Binds(captured bool, calls ...*Call) bool
 }
 
+// A Lingerer is a Communicator whose calls may fail before other ranks' devices are done with their memory.
+type Lingerer interface {
+	// Lingers returns what is closed once no device is at the memory of the last batch any more, where Do returned
+	// an error and some are; nil where none is.
+	Lingers() <-chan struct{}
+}
+
 // A Replayer is a Communicator that compares what its rank replays with what ranks of other processes
 // make and replay.
 type Replayer interface {

@@ -36,6 +36,7 @@ type meeting struct {
 	gates    []*gate // in the order in which ranks pass them
 	sides    []side  // by rank: what the others know of it, from the first gate on
 	under    int     // ranks that are at work on one another's memory
+	over     []bool  // by rank: it was, and is no more
 	idle     chan struct{}
 }
 
@@ -109,7 +110,7 @@ func (h *hub) arrive(rank int, calls []*collective.Call, captured bool) (*meetin
 	m := h.meetings[number]
 	if m == nil {
 		m = &meeting{number: number, calls: make([][]*collective.Call, h.size), first: rank, captured: captured,
-			sides: make([]side, h.size), idle: make(chan struct{})}
+			sides: make([]side, h.size), over: make([]bool, h.size), idle: make(chan struct{})}
 		h.meetings[number] = m
 	}
 	m.calls[rank] = calls
@@ -216,30 +217,49 @@ func ranks(there []bool) string {
 }
 
 // settled waits until no rank gives its device more work of a meeting, which may be nil.
-func (h *hub) settled(m *meeting) error {
+func (h *hub) settled(m *meeting, rank int) error { return h.await(m, rank, nil) }
+
+// depart is settled of a rank that goes on behind the meeting, unless the group is of no more use before.
+func (h *hub) depart(m *meeting, rank int) error {
+	if err := h.await(m, rank, h.broken); err != nil {
+		return h.fail(err)
+	}
+	return nil
+}
+
+// await waits until no rank gives its device more work of a meeting, for the timeout and until the group ends.
+func (h *hub) await(m *meeting, rank int, end <-chan struct{}) error {
 	if m == nil {
 		return nil
 	}
 	timer := time.NewTimer(h.timeout)
 	defer timer.Stop()
+	var ended error
 	select {
 	case <-m.idle:
 		return nil
+	case <-end:
+		ended = h.failure()
 	case <-timer.C:
 	}
-	select {
-	case <-m.idle: // of two that are so any is chosen
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case m.under == 0: // of two that are so any is chosen
 		return nil
-	default:
-		return fmt.Errorf("batch %d by copies: %w: other ranks give their devices work of it after %v still", m.number, collective.ErrTimeout, h.timeout)
+	case ended != nil:
+		return ended
 	}
+	return fmt.Errorf("%s, batch %d by copies: rank %d waited %v, and devices are given work of it by %s still: %w",
+		m.calls[rank][0], m.number, rank, h.timeout, ranks(m.over), collective.ErrTimeout)
 }
 
 // finish notes that a rank does nothing more with the memory of others in a meeting, whose
 // first gate it has passed.
-func (h *hub) finish(m *meeting) {
+func (h *hub) finish(m *meeting, rank int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	m.over[rank] = true
 	if m.under--; m.under == 0 {
 		close(m.idle)
 	}

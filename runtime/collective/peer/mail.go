@@ -183,7 +183,7 @@ func (c *Communicator) send(m *meeting, s device.StreamID, calls []*collective.C
 	if err := c.hub.pass(m, c.rank, 0); err != nil {
 		return err
 	}
-	defer c.hub.finish(m)
+	defer c.hub.finish(m, c.rank)
 	c.last = m
 	for rank := range m.sides {
 		if other := m.sides[rank].before; other != before {

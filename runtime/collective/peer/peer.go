@@ -52,8 +52,9 @@ type Communicator struct {
 	closed  bool       // all was given back
 
 	// Of the goroutine that makes calls.
-	lane lane
-	last *meeting // the last one that was made by copies; nil: none
+	lane    lane
+	last    *meeting      // the last one that was made by copies; nil: none
+	lingers chan struct{} // as Lingers has it
 
 	mail  *mail           // for captured calls; nil: the engine under it makes them
 	words device.Signaler // the driver, with mail
@@ -62,6 +63,7 @@ type Communicator struct {
 var (
 	_ collective.Communicator = (*Communicator)(nil)
 	_ collective.Overlapper   = (*Communicator)(nil)
+	_ collective.Lingerer     = (*Communicator)(nil)
 )
 
 // New returns ends of a group like inner's, which they own: the ends of a group within the
@@ -161,7 +163,7 @@ func (c *Communicator) Close() error {
 		return nil
 	}
 	c.hub.leave(c.rank)
-	err := c.hub.settled(c.last)
+	err := c.hub.settled(c.last, c.rank)
 	if err == nil {
 		err = errors.Join(c.lane.free(c), c.closeMail())
 		c.closed = c.hub.post == nil || c.hub.post.closed(c.rank)
@@ -172,6 +174,7 @@ func (c *Communicator) Close() error {
 // Do makes calls in the order of a stream. What sends and receives a batch has beside calls that
 // are made by copies comes after these, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
+	c.lingers = nil
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -206,15 +209,10 @@ func (c *Communicator) make(m *meeting, s device.StreamID, calls []*collective.C
 }
 
 // leave waits until all ranks have given their devices, or recorded, their part of a meeting, in which they name
-// memory and events of other ranks' devices. A rank that went on before might give its own device so much that
-// the driver holds it up until there is room, and with it whoever touches the device: a rank that is not done
-// with its part yet, and that the device waits for.
-func (c *Communicator) leave(m *meeting) error {
-	if err := c.hub.settled(m); err != nil {
-		return c.hub.fail(err)
-	}
-	return nil
-}
+// memory and events of other ranks' devices, or until the group is of no more use. A rank that went on before might
+// give its own device so much that the driver holds it up until there is room, and with it whoever touches the
+// device: a rank that is not done with its part yet, and that the device waits for.
+func (c *Communicator) leave(m *meeting) error { return c.hub.depart(m, c.rank) }
 
 // part returns the calls of a batch that all ranks make, and those that two make: the ranks'
 // batches are alike in the former only.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/ir"
@@ -205,12 +206,14 @@ func (c *Communicator) exchange(m *meeting, s device.StreamID, calls []*collecti
 	if err != nil {
 		err = c.hub.fail(fmt.Errorf("rank %d, %s: %w", c.rank, calls[0], err))
 	}
-	c.hub.finish(m)
-	if err != nil {
-		w.settle()
-		return err
+	c.hub.finish(m, c.rank)
+	if err == nil {
+		err = c.leave(m)
 	}
-	return c.leave(m)
+	if err != nil {
+		c.linger(m)
+	}
+	return err
 }
 
 // A work is one rank's part of a meeting.
@@ -398,20 +401,35 @@ func (c *Communicator) share(s device.StreamID, m *meeting, p piece, rank int) e
 	})
 }
 
-// settle waits, after an error, until no rank's work reaches this one's memory: whoever made the
-// call may then give it back.
-func (w *work) settle() {
-	if w.c.hub.settled(w.m) != nil {
-		return // Close says so
-	}
-	ctx, cancel := context.WithTimeout(context.Background(), w.c.hub.timeout)
-	defer cancel()
-	w.c.hub.lanes.RLock()
-	defer w.c.hub.lanes.RUnlock()
-	for _, end := range w.c.hub.ends {
-		end.lane.sync(ctx, end)
+// lingering is how long a call that failed waits for devices that are at its memory. Most of the time others have
+// noticed by then; a rank that its driver holds up has not.
+const lingering = 100 * time.Millisecond
+
+// linger waits for a while, after an error, until no rank's work reaches this one's memory.
+func (c *Communicator) linger(m *meeting) {
+	over := make(chan struct{})
+	go func() {
+		defer close(over)
+		<-m.idle
+		ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+		defer cancel()
+		c.hub.lanes.RLock()
+		defer c.hub.lanes.RUnlock()
+		for _, end := range c.hub.ends {
+			end.lane.sync(ctx, end)
+		}
+	}()
+	late := time.NewTimer(lingering)
+	defer late.Stop()
+	select {
+	case <-over:
+	case <-late.C:
+		c.lingers = over
 	}
 }
+
+// Lingers returns what is closed once no device is at the memory of the batch before, where that failed and some are.
+func (c *Communicator) Lingers() <-chan struct{} { return c.lingers }
 
 // flat returns n elements from an address on.
 func flat(d ir.DType, n int, at uint64) ir.View {
