@@ -69,6 +69,8 @@ type Group struct {
 	free    count         // of the others
 	place   atomic.Uint64 // how many calls were made that all ranks make, on an accelerator, by replays, too
 	ahead   ahead         // of other ranks, in replays
+	from    *Group        // that it was split off from, or nil
+	parts   parts         // groups that were split off from it
 
 	dividing *unit // whose gradients are being averaged and divided
 
@@ -138,11 +140,13 @@ func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", 
 
 // Abort makes the group of no more use: calls that are under way end with reason, on
 // this rank, and on the others where the engine can tell them, which those within a
-// process and those with GPUs can. Others notice after their timeout.
+// process and those with GPUs can. Others notice after their timeout. Groups that were split off from
+// this one, and that the rank is in, are given up with it.
 func (g *Group) Abort(reason error) {
 	if g.made() && reason != nil {
 		g.comm.Abort(reason)
 		g.order.stir()
+		g.parts.abort(reason)
 	}
 }
 
@@ -160,6 +164,9 @@ func (g *Group) Close() error {
 		return g.ended(g.comm.Close())
 	}
 	g.closed.Store(true)
+	if g.from != nil {
+		g.from.parts.drop(g)
+	}
 	err := g.leave()
 	g.queue.wait()
 	if g.give != nil {

@@ -4,14 +4,16 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"slices"
+	"sync"
 )
 
 // Split makes groups of the ranks of this one: those that pass the same color are in a group,
 // ranked by key and, where keys are equal, by their rank here. A rank whose color is negative
 // is in none and gets nil. All ranks call it, while none has other calls under way. The new
-// groups have this one's devices and timeout, and are closed by themselves; a rank drives one
-// group at a time unless all its members do the same in the same order.
+// groups have this one's devices and timeout, and are closed by themselves; who gives this one up gives up
+// those that it is in. A rank drives one group at a time unless all its members do the same in the same order.
 func (g *Group) Split(color, key int) (*Group, error) {
 	if !g.made() {
 		return nil, errNil
@@ -41,7 +43,52 @@ func (g *Group) split(color, key int) (*Group, error) {
 	if err != nil || len(members) == 0 {
 		return nil, err
 	}
-	return newGroup(comm, g.timeout, g.order.sub(string(seed), len(members)))
+	sub, err := newGroup(comm, g.timeout, g.order.sub(string(seed), len(members)))
+	if err == nil {
+		sub.from = g
+		if why := g.parts.add(sub); why != nil {
+			sub.Abort(why)
+		}
+	}
+	return sub, err
+}
+
+// Parts are the groups that were split off from one, and are not closed.
+type parts struct {
+	mu   sync.Mutex // guards what follows; not held in calls of engines
+	open map[*Group]struct{}
+	why  error // the group was given up: it is what parts are given up for
+}
+
+// add adds a part, and returns why it is to be given up.
+func (p *parts) add(g *Group) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.open == nil {
+		p.open = map[*Group]struct{}{}
+	}
+	p.open[g] = struct{}{}
+	return p.why
+}
+
+// drop drops a part that is closed.
+func (p *parts) drop(g *Group) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.open, g)
+}
+
+// abort gives the parts up: ranks of them wait for this one, which gave their group up.
+func (p *parts) abort(reason error) {
+	p.mu.Lock()
+	if p.why == nil {
+		p.why = fmt.Errorf("the group that this one was split off from was given up: %w", reason)
+	}
+	why, list := p.why, slices.Collect(maps.Keys(p.open))
+	p.mu.Unlock()
+	for _, g := range list {
+		g.Abort(why)
+	}
 }
 
 // membersOf returns the ranks that passed a color, by key, of what every rank passed.
