@@ -49,12 +49,15 @@ type Communicator struct {
 	comm   uintptr    // ncclComm_t of the calls; 0 once it was given back, which mu guards too
 	giving *giving    // back of comm, of a group that failed; nil before
 
-	mu      sync.Mutex // guards what follows; not held in calls that may wait
+	answers sync.Mutex // held as the GPU is asked whether calls are done, whose events stay meanwhile; before mu
+
+	mu      sync.Mutex // guards what follows; not held in calls that may wait, as all of the driver's may
 	root    uintptr    // ncclComm_t; 0 once it was given back
 	err     error      // why the group is of no more use
 	told    error      // what telling tells, which err will be
 	under   *pending   // calls that are being given to the GPU
 	pending []pending  // calls that were given to the GPU and not seen to be done
+	asking  *answer    // of the one who asks whether they are; nil: nobody does
 	events  []device.EventID
 	watched bool // a goroutine looks after them
 	closed  bool // Close was called
@@ -139,8 +142,8 @@ func (c *Communicator) abort(err error) error {
 
 // Fail is Abort for a reason that names the rank, of which a monitor or the caller learned.
 func (c *Communicator) Fail(reason error) {
+	_ = c.ask() // of calls that are done nobody waits for another rank
 	c.mu.Lock()
-	_ = c.tidy() // of calls that are done nobody waits for another rank
 	call := c.under
 	if len(c.pending) > 0 {
 		call = &c.pending[0]
@@ -308,15 +311,16 @@ func (c *Communicator) free() (err error) {
 	if spare.Addr != 0 {
 		err = c.driver.Free(c.device.Index, spare)
 	}
+	c.answers.Lock()
+	defer c.answers.Unlock()
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, p := range c.pending {
-		c.events = append(c.events, p.event)
-	}
-	for _, e := range c.events {
+	c.forget(len(c.pending))
+	events := c.events
+	c.events, c.pending = nil, nil
+	c.mu.Unlock()
+	for _, e := range events {
 		err = errors.Join(err, c.driver.DestroyEvent(c.device.Index, e))
 	}
-	c.events, c.pending = nil, nil
 	return err
 }
 

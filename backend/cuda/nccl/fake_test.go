@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -506,5 +507,66 @@ func TestFaultOfDevice(t *testing.T) {
 		if !patience.Until(t, func() bool { return strings.Contains(f.said(), text) }) {
 			t.Errorf("%q is not in %q", text, f.said())
 		}
+	}
+}
+
+// A silent is GPUs that do not answer whether calls are done.
+type silent struct {
+	simulatedGPUs
+	asked chan struct{} // closed at the first question
+	once  *sync.Once
+	speak chan struct{} // closed: they answer
+}
+
+func (d silent) EventDone(dev int, e device.EventID) (bool, error) {
+	d.once.Do(func() { close(d.asked) })
+	<-d.speak
+	return d.simulatedGPUs.EventDone(dev, e)
+}
+
+// TestSilence: a GPU whose driver answers nobody while it waits for another rank holds up neither those who ask why
+// the group failed nor who ends it, and the timeout ends it as well.
+func TestSilence(t *testing.T) {
+	why := errors.New("no more")
+	for _, k := range []struct {
+		name string
+		end  func(c *Communicator)
+		want error
+		text string
+	}{
+		{"aborts", func(c *Communicator) { c.Abort(why) }, why, "rank 0 gave up: no more"},
+		{"is told", func(c *Communicator) { c.Fail(why) }, why, "all-reduce(sum) of float32 [4]: no more"},
+		{"late", func(c *Communicator) { limit(c, 50*time.Millisecond) }, collective.ErrTimeout, "all-reduce(sum) of float32 [4]: rank 0 waited 50ms for the others"},
+	} {
+		t.Run(k.name, func(t *testing.T) {
+			f := newFake(t)
+			c := f.group(1, time.Hour)[0]
+			drv := silent{f.drv, make(chan struct{}), new(sync.Once), make(chan struct{})}
+			c.driver = drv
+			s, err := f.drv.NewStream(0, 0)
+			must(t, err)
+			v := ir.View{Addr: 0x70000, DType: ir.Float32, Shape: []int{4}, Strides: []int{1}}
+			must(t, c.Do(s, &collective.Call{Kind: collective.AllReduce, In: v, Out: v}))
+			<-drv.asked
+			failed := make(chan error, 1)
+			go func() {
+				if err := c.Err(); err != nil {
+					t.Error(err)
+				}
+				k.end(c)
+				patience.Until(t, func() bool { return c.Err() != nil })
+				failed <- c.Err()
+			}()
+			select {
+			case err := <-failed:
+				if !errors.Is(err, k.want) || !strings.Contains(err.Error(), k.text) {
+					t.Errorf("%v; want %s", err, k.text)
+				}
+			case <-time.After(patience.Left(t) / 2):
+				t.Error("the group does not end")
+			}
+			close(drv.speak)
+			must(t, c.Close())
+		})
 	}
 }

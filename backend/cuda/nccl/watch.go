@@ -93,21 +93,35 @@ func (c *Communicator) note(s device.StreamID, call *collective.Call) error {
 		c.recorded.Store(true)
 		return nil
 	}
-	c.mu.Lock()
-	defer c.mu.Unlock()
 	p := pending{call: call, since: time.Now()}
 	var err error
-	if last := len(c.events) - 1; last >= 0 {
-		p.event, c.events = c.events[last], c.events[:last]
-	} else if p.event, err = c.driver.NewEvent(c.device.Index, false); err != nil {
+	if p.event, err = c.event(); err != nil {
 		return err
 	}
-	if err := c.driver.RecordEvent(c.device.Index, p.event, s); err != nil {
+	err = c.driver.RecordEvent(c.device.Index, p.event, s) // which may wait for room on the GPU
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if err != nil {
+		c.events = append(c.events, p.event)
 		return err
 	}
 	c.pending = append(c.pending, p)
 	c.watch()
 	return nil
+}
+
+// event returns an event that nothing is recorded by any more.
+func (c *Communicator) event() (e device.EventID, err error) {
+	c.mu.Lock()
+	last := len(c.events) - 1
+	if last >= 0 {
+		e, c.events = c.events[last], c.events[:last]
+	}
+	c.mu.Unlock()
+	if last < 0 {
+		e, err = c.driver.NewEvent(c.device.Index, false)
+	}
+	return e, err
 }
 
 // grace is how much longer a rank waits at most that a monitor may tell whom it waits for.
@@ -129,8 +143,8 @@ func (c *Communicator) watch() {
 func (c *Communicator) look() {
 	for {
 		time.Sleep(interval)
+		late := c.ask()
 		c.mu.Lock()
-		late := c.tidy()
 		if late == nil {
 			late = c.late()
 		}
@@ -149,23 +163,83 @@ func (c *Communicator) look() {
 	}
 }
 
+// An answer is what tidy will return.
+type answer struct {
+	there chan struct{} // closed when it has
+	err   error         // valid then
+}
+
+// ask is tidy, but waits for it only for a while: a driver may not answer as long as the GPU waits for another rank,
+// and nobody would find that this takes too long.
+func (c *Communicator) ask() error {
+	c.mu.Lock()
+	a := c.asking
+	if a == nil {
+		a = &answer{there: make(chan struct{})}
+		c.asking = a
+		go func() {
+			a.err = c.tidy()
+			c.mu.Lock()
+			c.asking = nil
+			c.mu.Unlock()
+			close(a.there)
+		}()
+	}
+	c.mu.Unlock()
+	late := time.NewTimer(interval)
+	defer late.Stop()
+	select {
+	case <-a.there:
+		return a.err
+	case <-late.C:
+		return nil
+	}
+}
+
 // tidy forgets calls that are done, and all of a group that is of no more use. It returns what is wrong with
-// the GPU. The caller holds mu.
+// the GPU.
 func (c *Communicator) tidy() error {
-	for len(c.pending) > 0 {
-		p := c.pending[0]
+	c.answers.Lock()
+	defer c.answers.Unlock()
+	for {
+		p := c.oldest()
+		if p == nil {
+			return nil
+		}
 		done, err := c.driver.EventDone(c.device.Index, p.event)
 		switch {
-		case c.err != nil:
+		case c.Err() != nil:
 		case err != nil:
 			return fmt.Errorf("%s: %w", p.call, err)
 		case !done:
 			return nil
 		}
-		c.events = append(c.events, p.event)
-		c.pending = c.pending[1:]
+		c.mu.Lock()
+		c.forget(1)
+		c.mu.Unlock()
 	}
-	return nil
+}
+
+// oldest returns what was given to the GPU first of what is not seen to be done, or nil.
+func (c *Communicator) oldest() *pending {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.err != nil {
+		c.forget(len(c.pending))
+	}
+	if len(c.pending) == 0 {
+		return nil
+	}
+	p := c.pending[0]
+	return &p
+}
+
+// forget forgets the n oldest calls. The caller holds answers and mu.
+func (c *Communicator) forget(n int) {
+	for _, p := range c.pending[:n] {
+		c.events = append(c.events, p.event)
+	}
+	c.pending = c.pending[n:]
 }
 
 // late returns what is wrong with the calls that are under way, or nil. The caller holds mu.
