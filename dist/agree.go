@@ -6,18 +6,7 @@ import (
 	"strings"
 
 	"github.com/sinter-go/sinter/generated/tensor"
-	"github.com/sinter-go/sinter/runtime/stream"
 )
-
-// settle has the host wait for what the current stream was given, before elements are read: in a copy to
-// the host that waits for the device the driver lets nobody call that device, nor take memory that others
-// reach, also not a rank that the device waits for.
-func (g *Group) settle() error {
-	if !g.Device().Accelerator() {
-		return nil
-	}
-	return stream.Current(g.Device()).Synchronize(context.Background())
-}
 
 // gatherBytes returns what every rank has, by rank.
 func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
@@ -26,9 +15,6 @@ func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
 		sizes := tensor.Zeros([]int{g.Size()}, on, tensor.OfType(tensor.Int64))
 		size := tensor.FromSlice([]int64{int64(len(mine))}, []int{1}, on)
 		if err := g.AllGather(sizes, size).Wait(context.Background()); err != nil {
-			return err
-		}
-		if err := g.settle(); err != nil {
 			return err
 		}
 		n, err := tensor.Data[int64](sizes)
@@ -43,9 +29,6 @@ func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
 		copy(padded, mine)
 		out := tensor.Zeros([]int{g.Size(), int(longest)}, on, tensor.OfType(tensor.Uint8))
 		if err := g.AllGather(out, tensor.FromSlice(padded, []int{int(longest)}, on)).Wait(context.Background()); err != nil {
-			return err
-		}
-		if err := g.settle(); err != nil {
 			return err
 		}
 		raw, err := tensor.Data[uint8](out)
@@ -102,10 +85,8 @@ func (g *Group) any(flags []bool) ([]bool, error) {
 		if err := g.AllReduce(t, Max).Wait(context.Background()); err != nil {
 			return err
 		}
-		err := g.settle()
-		if err == nil {
-			out, err = tensor.Data[bool](t)
-		}
+		var err error
+		out, err = tensor.Data[bool](t)
 		return err
 	})
 	return out, err

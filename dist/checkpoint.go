@@ -26,9 +26,6 @@ func SaveCheckpoint(g *Group, path string, s checkpoint.State) error {
 			if g.Rank() != 0 {
 				return nil
 			}
-			if err := g.settle(); err != nil {
-				return err
-			}
 			return checkpoint.Save(path, s)
 		})
 	})

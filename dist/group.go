@@ -62,6 +62,7 @@ type Group struct {
 	timeout time.Duration
 	stream  stream.Stream // an accelerator's, for the group alone
 	give    func()        // gives the stream back
+	untie   func()        // ends that the device waits for others of this process; nil: it does not
 	turns   turns         // beside it
 	queue   queue         // the host's calls
 	order   *order        // of calls and replays; nil where one process does not have all ranks, or there is one alone
@@ -90,6 +91,9 @@ func newGroup(comm collective.Communicator, timeout time.Duration, o *order) (*G
 		var err error
 		if g.stream, g.give, err = takeStream(d); err != nil {
 			return nil, errors.Join(err, comm.Close())
+		}
+		if g.order != nil {
+			g.untie = stream.Tie(d)
 		}
 	}
 	return g, nil
@@ -175,6 +179,9 @@ func (g *Group) Close() error {
 	err = errors.Join(err, g.comm.Close())
 	if g.give != nil {
 		g.giveBack()
+	}
+	if g.untie != nil {
+		g.untie()
 	}
 	return g.ended(err)
 }

@@ -267,9 +267,6 @@ func (r *reducer) tune(all bool) error {
 		if err := r.d.group.Broadcast(t, 0).Wait(context.Background()); err != nil {
 			return err
 		}
-		if err := r.d.group.settle(); err != nil {
-			return err
-		}
 		first, err := tensor.Data[int32](t)
 		if err != nil {
 			return err

@@ -31,9 +31,6 @@ func (s *ShardedOptimizer) State() (map[string]tensor.Tensor, error) {
 
 // gather returns the whole state on rank root, or on every rank.
 func (s *ShardedOptimizer) gather(root int) (map[string]tensor.Tensor, error) {
-	if err := s.group.settle(); err != nil { // parameters that others step may still come
-		return nil, err
-	}
 	own, err := s.inner.State()
 	if err != nil {
 		return nil, err
@@ -142,9 +139,6 @@ func (s *ShardedOptimizer) whole(t tensor.Tensor) (tensor.Tensor, error) {
 	}
 	on := out.To(s.group.Device())
 	err := s.group.AllReduce(on, Max).Wait(context.Background())
-	if err == nil {
-		err = s.group.settle()
-	}
 	return on.CPU(), err
 }
 

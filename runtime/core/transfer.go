@@ -171,6 +171,9 @@ func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
 		if err := synchronizing(dev, "a copy from the host"); err != nil {
 			return err
 		}
+		if err := settleTied(drv, dev, q, pinned); err != nil {
+			return err
+		}
 	}
 	err := copied("copy from host", drv, dev, q, n, func() error { return drv.CopyFromHost(dev.Index, q, to, from, n) })
 	if err == nil {
@@ -178,6 +181,15 @@ func upload(dst, src *Tensor, n int64, nonBlocking bool) error {
 	}
 	goruntime.KeepAlive(src)
 	return err
+}
+
+// settleTied waits for the stream of a copy where the driver would, unless the host's memory is pinned, and hold up
+// ranks that the device waits for.
+func settleTied(drv device.Driver, dev device.Device, q device.StreamID, pinned bool) error {
+	if pinned {
+		return nil
+	}
+	return stream.SettleTied(context.Background(), drv, dev, q)
 }
 
 // finish ends a copy between a block of host memory and an accelerator, given to its
@@ -209,9 +221,13 @@ func download(dst, src *Tensor, n int64, nonBlocking bool) error {
 	if err := recordable(drv, dev, q, dst.storage, nonBlocking); err != nil {
 		return err
 	}
-	waits := !nonBlocking || dst.storage.pin != dev.Kind
+	pinned := dst.storage.pin == dev.Kind
+	waits := !nonBlocking || !pinned
 	if waits {
 		if err := synchronizing(dev, "a copy to the host"); err != nil {
+			return err
+		}
+		if err := settleTied(drv, dev, q, pinned); err != nil {
 			return err
 		}
 	}
