@@ -1213,6 +1213,8 @@ var functions = []struct {
 	{"stream.Default", stream.Default},
 	{"stream.External", stream.External},
 	{"stream.Synchronize", stream.Synchronize},
+	{"stream.Tie", stream.Tie},
+	{"stream.SettleTied", stream.SettleTied},
 }
 
 // types are all that are exported and not generic.
