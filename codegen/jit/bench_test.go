@@ -24,7 +24,7 @@ func BenchmarkLoops(b *testing.B) {
 			if !slices.Contains([]string{"sumF32", "expLikeF32", "callF32"}, c.Name) {
 				continue
 			}
-			f := loopOf(b, block, c, isa)
+			f := loopOf(b, block, c, "", isa)
 			for _, n := range []int{16, 2048, 16384, 65536, 1 << 20} {
 				x, y, z := make([]float32, n), make([]float32, n), make([]float32, n)
 				for i := range x {

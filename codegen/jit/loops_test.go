@@ -129,8 +129,9 @@ func functions(t testing.TB, isa x86.ISA) *jit.Block {
 	return b
 }
 
-func loopOf(t testing.TB, b *jit.Block, c x86test.Case, isa x86.ISA) loop {
-	f, err := b.Func(c.Name + isa.String())
+// loopOf returns the loop of a case, or its chain.
+func loopOf(t testing.TB, b *jit.Block, c x86test.Case, kind string, isa x86.ISA) loop {
+	f, err := b.Func(c.Name + kind + isa.String())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,8 +141,8 @@ func loopOf(t testing.TB, b *jit.Block, c x86test.Case, isa x86.ISA) loop {
 	return func(n int, p []unsafe.Pointer, s *[2]uint64, index int64) { f.ScalarLoop(n, p, &s[0], index) }
 }
 
-// TestLoops compares every program's code with its interpretation, for all
-// lengths of tails, and sees that nothing beside the results is written.
+// TestLoops compares every program's code, of few vectors side by side and of many, with its
+// interpretation, for all lengths of tails, and sees that nothing beside the results is written.
 func TestLoops(t *testing.T) {
 	for _, isa := range x86.ISAs {
 		t.Run(isa.String(), func(t *testing.T) {
@@ -150,7 +151,9 @@ func TestLoops(t *testing.T) {
 				if c.Only512 && isa == x86.AVX2 {
 					continue
 				}
-				t.Run(c.Name, func(t *testing.T) { testLoop(t, c, loopOf(t, b, c, isa)) })
+				for _, kind := range []string{"", "Chain"} {
+					t.Run(c.Name+kind, func(t *testing.T) { testLoop(t, c, loopOf(t, b, c, kind, isa)) })
+				}
 			}
 		})
 	}

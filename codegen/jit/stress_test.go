@@ -52,7 +52,7 @@ func stressed(t *testing.T, isa x86.ISA) {
 			break
 		}
 	}
-	f := loopOf(t, b, c, isa)
+	f := loopOf(t, b, c, "", isa)
 	const n = 4099
 	want := make([]float32, n)
 	apply(f, input(n), want)

@@ -25,6 +25,7 @@ type allocator struct {
 	masked bool // arrays are read and written under the tail's mask
 	dry    bool // nothing is emitted: the cost alone is wanted
 	limit  float64
+	strict bool   // no value may go to the frame
 	usable uint64 // registers that may be used, by bit
 	sites  sites
 	want   map[vreg]int // the register that a value should be in at the end
@@ -394,7 +395,7 @@ func (a *allocator) run() error {
 		if err := a.inst(&in); err != nil {
 			return err
 		}
-		if a.cost >= a.limit {
+		if a.cost >= a.limit || a.strict && a.spills > 0 {
 			return errCostly
 		}
 	}

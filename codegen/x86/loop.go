@@ -156,17 +156,7 @@ func (l *loop) allocate() error {
 	if err != nil {
 		return err
 	}
-	copies := 4
-	switch n := len(one.insts); {
-	case l.chain && !one.calls && l.isa == AVX512 && n <= 120:
-		if n > 80 {
-			copies = 3
-		}
-	case one.calls && !l.chain || n > 120:
-		copies = 1
-	case one.calls || n > 50:
-		copies = 2
-	}
+	copies, spills := l.side(one)
 	low := 0
 	if one.calls {
 		low = l.isa.preserved()
@@ -179,10 +169,36 @@ func (l *loop) allocate() error {
 		if err = l.hoist(one, many, low); err != nil && copies == 1 {
 			return err
 		}
-		if l.copies = copies; copies == 1 || err == nil && l.main.spills == 0 {
+		if l.copies = copies; copies == 1 || err == nil && l.main.spills <= spills {
 			return nil
 		}
 	}
+}
+
+// mostSpills is how many values of a chain may go to the frame, which has room for twice as many.
+const mostSpills = 48
+
+// side is how many vectors of so much code are computed side by side at first, and how many of
+// their values may go to the frame: half as many vectors are tried while there are more. A chain
+// with AVX2 has registers for two, and waits for them; what others cost in the frame is less.
+func (l *loop) side(one *selector) (copies, spills int) {
+	n := len(one.insts)
+	switch {
+	case l.chain && !one.calls && l.isa == AVX2 && n <= 160:
+		if n > 50 {
+			return 5, mostSpills
+		}
+		return 4, mostSpills
+	case l.chain && !one.calls && l.isa == AVX512 && n <= 120:
+		if n > 80 {
+			return 3, 0
+		}
+	case one.calls && !l.chain || n > 120:
+		return 1, 0
+	case one.calls || n > 50:
+		return 2, 0
+	}
+	return 4, 0
 }
 
 // hoist allocates the code of one vector, of the tail, and of many vectors, with as

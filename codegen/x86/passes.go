@@ -302,27 +302,26 @@ func (c *passCode) allocateAll(elements bool) error {
 }
 
 // inRegisters allocates code whose accumulators are in the first registers, where there are
-// enough of them.
+// enough of them. Code is selected once for all numbers of invariants, and those are given up
+// with the first value that goes to the frame.
 func (c *passCode) inRegisters(one *selector) error {
 	list := one.invariants()
 	busy := c.groups * len(c.folders)
+	live := one.live()
 	for copies := min(4, c.groups); copies > 0; copies /= 2 {
-		for n := min(len(list), c.isa.registers()-busy-2); n >= 0; n-- {
-			var blocks []*allocator
-			spills := 0
-			for g := 0; g < c.groups && blocks != nil || g == 0; g += copies {
-				a, err := c.registerBlock(g, copies, list[:n])
-				if err != nil {
-					blocks = nil
-					break
-				}
-				spills += a.spills
-				blocks = append(blocks, a)
+		var parts []*registerBlock
+		for g := 0; g < c.groups; g += copies {
+			b, err := c.registerBlock(g, copies)
+			if err != nil {
+				return nil // there is none for fewer vectors either
 			}
-			if blocks == nil || spills > 0 {
+			parts = append(parts, b)
+		}
+		for n := min(len(list), c.isa.registers()-busy-2); n >= 0; n-- {
+			blocks := c.allocateBlocks(parts, list[:n])
+			if blocks == nil {
 				continue
 			}
-			live := one.live()
 			single, err := c.attempt(one, live, list[:n], false, nil)
 			if err != nil {
 				continue
@@ -338,8 +337,32 @@ func (c *passCode) inRegisters(one *selector) error {
 	return nil
 }
 
-// registerBlock is the code of some vectors whose accumulators are in registers.
-func (c *passCode) registerBlock(g, copies int, hoisted []vdef) (*allocator, error) {
+// allocateBlocks allocates all blocks with some invariants in registers; nil where a value
+// would go to the frame.
+func (c *passCode) allocateBlocks(parts []*registerBlock, hoisted []vdef) []*allocator {
+	var blocks []*allocator
+	for _, b := range parts {
+		a, err := b.allocate(c, hoisted)
+		if err != nil {
+			return nil
+		}
+		blocks = append(blocks, a)
+	}
+	return blocks
+}
+
+// A registerBlock is the selected code of some vectors whose accumulators are in registers.
+type registerBlock struct {
+	*selector
+	live      *liveness
+	at        int          // the first vector
+	copies    int          // how many
+	results   map[vreg]int // the registers of accumulators at the end
+	allocator *allocator   // of the last attempt that failed: its memory is used again
+}
+
+// registerBlock selects the code of some vectors from one on.
+func (c *passCode) registerBlock(g, copies int) (*registerBlock, error) {
 	s := newSelector(c.p, c.isa, c.lanes)
 	stored, folds, inputs := len(c.of.Out), len(c.folders), len(c.of.In)
 	accs := map[[2]int]vreg{}
@@ -368,17 +391,28 @@ func (c *passCode) registerBlock(g, copies int, hoisted []vdef) (*allocator, err
 	if err != nil {
 		return nil, err
 	}
-	pinned, taken := c.pin(s, hoisted)
-	busy := c.groups * folds
+	return &registerBlock{selector: s, live: s.live(), at: g, copies: copies, results: outs}, nil
+}
+
+// allocate allocates the block with some invariants in registers.
+func (b *registerBlock) allocate(c *passCode, hoisted []vdef) (*allocator, error) {
+	pinned, taken := c.pin(b.selector, hoisted)
+	busy := c.groups * len(c.folders)
 	usable := func(r int) bool {
-		own := r < busy && r%c.groups >= g && r%c.groups < g+copies
+		own := r < busy && r%c.groups >= b.at && r%c.groups < b.at+b.copies
 		return r >= busy || own
 	}
-	a := newAllocator(s, s.live(), pinned, registers(usable)&^taken, nil)
+	a := newAllocator(b.selector, b.live, pinned, registers(usable)&^taken, b.allocator)
+	b.allocator = nil
+	a.strict = true
 	a.sites = sites{scalars: c.loop.scalars}
-	a.want = outs
-	if err := a.run(); err != nil {
-		return nil, err
+	a.want = b.results
+	err := a.run()
+	if err == nil {
+		err = a.settle()
 	}
-	return a, a.settle()
+	if err != nil {
+		b.allocator = a
+	}
+	return a, err
 }

@@ -7,8 +7,8 @@ import (
 	"github.com/sinter-go/sinter/codegen/x86"
 )
 
-// Functions compiles all programs for an instruction set: a loop for each case, a fold
-// and rows for each reduction, named with these words, and the subroutines that they call.
+// Functions compiles all programs for an instruction set: a loop and a chain for each case, a fold
+// and rows for each reduction, named with these words but for the loop, and the subroutines that they call.
 func Functions(isa x86.ISA) ([]*x86.Func, error) {
 	list, err := subroutines(isa)
 	if err != nil {
@@ -24,6 +24,7 @@ func Functions(isa x86.ISA) ([]*x86.Func, error) {
 	for _, c := range Cases() {
 		if f, e := x86.Loop(c.Name, c.Prog, isa); !(c.Only512 && isa == x86.AVX2 && errors.Is(e, x86.ErrUnsupported)) {
 			add(f, e)
+			add(x86.Chain(c.Name+"Chain", c.Prog, isa))
 		}
 	}
 	for _, c := range FoldCases() {
