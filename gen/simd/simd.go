@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"github.com/sinter-go/sinter/gen/simd/asm"
+	"github.com/sinter-go/sinter/gen/simd/cofactor"
 	"github.com/sinter-go/sinter/gen/simd/conv"
 	"github.com/sinter-go/sinter/gen/simd/extremes"
 	"github.com/sinter-go/sinter/gen/simd/fft"
@@ -24,6 +25,7 @@ const By = "github.com/sinter-go/sinter/gen/simd"
 
 // programs make the files, each those of its own packages.
 var programs = []func(by string) ([]asm.File, error){
+	cofactor.Files,
 	conv.Files,
 	extremes.Files,
 	fft.Files,

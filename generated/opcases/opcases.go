@@ -439,6 +439,8 @@ var Cases = []optest.Operator{
 	prodFactorsCase,
 	prodGradCase,
 	prodGradPartsCase,
+	prodOthersCase,
+	prodOthersPartsCase,
 	prodSlopeCase,
 	productCase,
 	putCase,

@@ -562,29 +562,37 @@ var prodGradPartsCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
-var prodSlopeCase = optest.Operator{
-	Op:     ops.ProdSlopeOp(),
+var prodOthersCase = optest.Operator{
+	Op:     ops.ProdOthersOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ProdSlope(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4])}
+		return []*core.Tensor{ops.ProdOthers(a.In[0], a.In[1], a.Attrs[0].Ints)}
 	},
-	Domain: [2]float64{0.5, 2},
-	ULP:    64,
-	Cases: []optest.Case{
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(18)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(0)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(36)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(26)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(-36)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(6)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.NaN()), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(36)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.IntScalar(0)}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
-		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 1}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{})}},
+		{Shapes: [][]int{{2, 1, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{1, 3, 1}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0, -1})}},
+		{Shapes: [][]int{{3, 1}, {3, 70}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+		{Shapes: [][]int{{1, 5}, {70, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}},
 	},
-	Grad: []bool{false, false, false, false, false},
+	Grad: []bool{false, false},
+}
+
+var prodOthersPartsCase = optest.Operator{
+	Op:     ops.ProdOthersPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ProdOthersParts(a.In[0], a.In[1], a.Attrs[0].Ints)}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{1, 1}, {3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{})}},
+		{Shapes: [][]int{{2, 1, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}},
+	},
+	Grad: []bool{false, false},
 }

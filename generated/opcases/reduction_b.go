@@ -7,7 +7,35 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
+	"math"
 )
+
+var prodSlopeCase = optest.Operator{
+	Op:     ops.ProdSlopeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ProdSlope(a.In[0], a.In[1], a.In[2], a.In[3], a.In[4])}
+	},
+	Domain: [2]float64{0.5, 2},
+	ULP:    64,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(18)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(9)}, Want: []ir.Scalar{ir.IntScalar(36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(26)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3)}, Want: []ir.Scalar{ir.IntScalar(-36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(-1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(6)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(-1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.NaN()), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.IntScalar(36)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(18)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(1)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.FloatScalar(math.Inf(1)), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.IntScalar(0)}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(0), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.Inf(1))}},
+		{In: []ir.Scalar{ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(3), ir.IntScalar(2), ir.IntScalar(12)}, Want: []ir.Scalar{ir.FloatScalar(math.NaN())}},
+	},
+	Grad: []bool{false, false, false, false, false},
+}
 
 var rootCase = optest.Operator{
 	Op:     ops.RootOp(),

@@ -549,6 +549,8 @@ func Descriptors() []*ir.Op {
 		&prodFactorsOp,
 		&prodGradOp,
 		&prodGradPartsOp,
+		&prodOthersOp,
+		&prodOthersPartsOp,
 		&prodSlopeOp,
 		&productOp,
 		&putOp,

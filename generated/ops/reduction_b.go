@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
@@ -575,7 +576,7 @@ func ProdGrad(g, x *core.Tensor, dim []int) *core.Tensor {
 		return out
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.ProdGrad(composite.ProdGrads{ProdGradParts: ProdGradParts, ProdFactors: ProdFactors, ProdSlope: ProdSlope}, g, x, dim)
+		return composite.ProdGrad(composite.ProdGrads{ProdGradParts: ProdGradParts, ProdOthers: ProdOthers}, g, x, dim)
 	})
 	core.Composed(&prodGradOp, in, out)
 	return out
@@ -638,32 +639,40 @@ func prodGradPartsCompose(g, x *core.Tensor, dim []int) *core.Tensor {
 	return Mul(Permute(others, shapes.InversePerm(perm)), g)
 }
 
-var prodSlopeOp = ir.Op{
-	Name:    "prod_slope",
-	Doc:     "returns g times the product of all elements but x, from what prod_factors says of all.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "factor"}, {Name: "exponent"}, {Name: "others"}},
+var prodOthersOp = ir.Op{
+	Name:    "prod_others",
+	Doc:     "is prod_grad by the product of all elements, divided by each.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Float32),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"g*where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 1, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) - 3*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9))/3) >= 1 || others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9 && others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) >= 3, NaN, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9, 0, sign(factor)*sign(where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1)))*Inf)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1))*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ProdSlope}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod_slope"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ProdOthers)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
 }
 
-// ProdSlopeOp returns the descriptor of prod_slope, which must not be
+// ProdOthersOp returns the descriptor of prod_others, which must not be
 // changed.
-func ProdSlopeOp() *ir.Op {
-	return &prodSlopeOp
+func ProdOthersOp() *ir.Op {
+	return &prodOthersOp
 }
 
-// ProdSlope returns g times the product of all elements but x, from what
-// prod_factors says of all.
-func ProdSlope(g, x, factor, exponent, others *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &prodSlopeOp,
-	}, g, x, factor, exponent, others)
+// ProdOthers is prod_grad by the product of all elements, divided by each.
+func ProdOthers(g, x *core.Tensor, dim []int) *core.Tensor {
+	if core.InParts(&prodOthersOp, nil, g, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return ProdOthersParts(g, x, dim)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &prodOthersOp,
+		In:    []*core.Tensor{g, x},
+		Attrs: []ir.Value{ir.IntsValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
 }

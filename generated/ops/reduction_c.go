@@ -7,8 +7,75 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var prodOthersPartsOp = ir.Op{
+	Name:    "prod_others_parts",
+	Doc:     "is prod_others as a composition, of float64, which has no wider dtype, by prod_grad_parts.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ProdOthersPartsOp returns the descriptor of prod_others_parts, which must
+// not be changed.
+func ProdOthersPartsOp() *ir.Op {
+	return &prodOthersPartsOp
+}
+
+// ProdOthersParts is prod_others as a composition, of float64, which has no
+// wider dtype, by prod_grad_parts.
+func ProdOthersParts(g, x *core.Tensor, dim []int) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&prodOthersPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return composite.ProdOthers(composite.ProdFactors{ProdGradParts: ProdGradParts, ProdFactors: ProdFactors, ProdSlope: ProdSlope}, g, x, dim)
+		})
+	})
+	core.Composed(&prodOthersPartsOp, in, out)
+	return out
+}
+
+var prodSlopeOp = ir.Op{
+	Name:    "prod_slope",
+	Doc:     "returns g times the product of all elements but x, from what prod_factors says of all.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}, {Name: "factor"}, {Name: "exponent"}, {Name: "others"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g*where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 1, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) - 3*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9))/3) >= 1 || others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9 && others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) - 9*floor((others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))))/9) >= 3, NaN, where(others - where(isfinite(x) && x != 0, 0, where(x == 0, 9, where(isinf(x), 3, 1))) >= 9, 0, sign(factor)*sign(where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1)))*Inf)), factor/where(isfinite(x) && x != 0, x*where(abs(x) < 1, 7.555786372591432e+22, 1.3234889800848443e-23), where(isinf(x), sign(x), 1))*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2)*exp2((exponent + where(isfinite(x) && x != 0, where(abs(x) < 1, 76, -76), 0))/2))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ProdSlope}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod_slope"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// ProdSlopeOp returns the descriptor of prod_slope, which must not be
+// changed.
+func ProdSlopeOp() *ir.Op {
+	return &prodSlopeOp
+}
+
+// ProdSlope returns g times the product of all elements but x, from what
+// prod_factors says of all.
+func ProdSlope(g, x, factor, exponent, others *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &prodSlopeOp,
+	}, g, x, factor, exponent, others)
+}
 
 var rootOp = ir.Op{
 	Name:    "root",

@@ -75,6 +75,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.RNNMatMulOp():               refopaque.MatMul,
 		ops.RNNSequenceOp():             refopaque.RNNSequence,
 		ops.RNNSequenceGradOp():         refopaque.RNNSequenceGrad,
+		ops.ProdOthersOp():              refopaque.ProdOthers,
 		ops.FrexpBitsOp():               refopaque.Frexp,
 		ops.GridSampledOp():             refopaque.GridSample,
 		ops.GridSampledGradGridOp():     refopaque.GridSampleGradGrid,

@@ -1,0 +1,192 @@
+// Package cofactor multiplies many float32 without leaving the range of numbers: accumulators are
+// float64 between 1 and 2 in magnitude, and their exponents are counted apart. It divides such
+// products by their factors. It knows nothing of layouts.
+//
+// A product is in the order of the calls, bit for bit, at every level.
+package cofactor
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+const (
+	fraction = 52
+	bias     = 1023
+	mask     = 1<<11 - 1 // of an exponent
+)
+
+// Taken is how many elements an accumulator takes in at once: the product of an accumulator and so
+// many float32 of any size is a normal number.
+const Taken = 4
+
+// A Loops is the loops of a level.
+type Loops struct {
+	takeIn, others func(n int, p []unsafe.Pointer)
+	othersOf       func(n int, p []unsafe.Pointer, s *[2]uint64)
+}
+
+// Of returns the loops of a level.
+func Of(level simd.Level) *Loops {
+	if l := vectors(level); l != nil {
+		return l
+	}
+	return &Loops{takeIn, others, othersOf}
+}
+
+// A Lanes is accumulators beside each other. It is made by NewLanes.
+type Lanes struct {
+	*Loops
+	products  []float64
+	exponents []int64
+	args      [2 + Taken + 2]unsafe.Pointer
+}
+
+// NewLanes returns n accumulators, which are 1.
+func (l *Loops) NewLanes(n int) *Lanes {
+	a := &Lanes{Loops: l, products: make([]float64, n), exponents: make([]int64, n)}
+	a.args[0], a.args[1] = unsafe.Pointer(&a.products[0]), unsafe.Pointer(&a.exponents[0])
+	a.args[2+Taken], a.args[3+Taken] = a.args[0], a.args[1]
+	a.Clear()
+	return a
+}
+
+// Clear makes the accumulators 1.
+func (a *Lanes) Clear() {
+	for i := range a.products {
+		a.products[i], a.exponents[i] = 1, 0
+	}
+}
+
+// Take multiplies each of the first n accumulators by Taken elements, which are stride elements
+// apart from x on; x has n + (Taken-1)*stride.
+func (a *Lanes) Take(n int, x []float32, stride int) {
+	_ = x[(Taken-1)*stride+n-1]
+	for i := range Taken {
+		a.args[2+i] = unsafe.Pointer(&x[i*stride])
+	}
+	a.takeIn(n, a.args[:])
+}
+
+// At returns accumulator i after taken calls of Take. It is not Plain where an element was zero,
+// infinite or NaN.
+func (a *Lanes) At(i, taken int) Product {
+	return Product{a.products[i], a.exponents[i] - int64(taken)*bias}
+}
+
+// Fold returns the product of all accumulators after taken calls of Take; their number is a power
+// of two.
+func (a *Lanes) Fold(taken int) Product {
+	all, e := a.products, int64(0)
+	for _, x := range a.exponents {
+		e += x
+	}
+	e -= int64(taken) * bias * int64(len(all))
+	for n := len(all) / 2; n > 0; n /= 2 { // at most 2^512: they are below 2 each
+		for i := range n {
+			all[i] *= all[i+n]
+		}
+	}
+	return Product{1, 0}.Times(Product{all[0], e})
+}
+
+// A Product is a number of any magnitude: Factor, from 1 to below 2, times 2 to the power Exponent.
+type Product struct {
+	Factor   float64
+	Exponent int64
+}
+
+// One is 1.
+var One = Product{1, 0}
+
+// Plain reports whether it is a number, and not zero.
+func (p Product) Plain() bool { return p.Factor == p.Factor }
+
+// Times returns p times q, whose factor may be any normal number; it is not Plain where that is none.
+func (p Product) Times(q Product) Product {
+	bits := math.Float64bits(p.Factor * q.Factor)
+	e := int64(bits >> fraction & mask)
+	if e == 0 || e == mask {
+		return Product{math.NaN(), 0}
+	}
+	return Product{math.Float64frombits(bits&^(mask<<fraction) | bias<<fraction), p.Exponent + q.Exponent + e - bias}
+}
+
+// beyond is the exponent from which on a product divided by any float32 is infinite or zero as one.
+const beyond = 400
+
+// Float64 returns what a float32 that divides the product has the same quotient of, as float32:
+// the product, or an infinity or a zero of its sign.
+func (p Product) Float64() float64 {
+	switch {
+	case p.Exponent > beyond:
+		return math.Copysign(math.Inf(1), p.Factor)
+	case p.Exponent < -beyond:
+		return math.Copysign(0, p.Factor)
+	}
+	return p.Factor * math.Float64frombits(uint64(bias+p.Exponent)<<fraction)
+}
+
+// Others sets each out to the quotient of all and x, times g, element by element.
+func (l *Loops) Others(out, x []float32, all []float64, g []float32) {
+	if n := len(out); n > 0 {
+		_, _, _ = x[n-1], all[n-1], g[n-1]
+		l.others(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&all[0]), unsafe.Pointer(&g[0])})
+	}
+}
+
+// fewest is how many elements are worth a call of a loop.
+const fewest = 16
+
+// OthersOf is Others with one product and one gradient.
+func (l *Loops) OthersOf(out, x []float32, all float64, g float32) {
+	const most = 16 << 10 // of a call: vector code cannot be preempted
+	if len(out) < fewest {
+		for i, v := range x[:len(out)] {
+			out[i] = g * float32(all/float64(v))
+		}
+		return
+	}
+	s := [2]uint64{math.Float64bits(all), uint64(math.Float32bits(g))}
+	for ; len(out) > 0; out, x = out[min(len(out), most):], x[min(len(x), most):] {
+		n := min(len(out), most)
+		_ = x[n-1]
+		l.othersOf(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0])}, &s)
+	}
+}
+
+func takeIn(n int, p []unsafe.Pointer) {
+	products, exponents := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*int64)(p[1]), n)
+	var x [Taken][]float32
+	for i := range x {
+		x[i] = unsafe.Slice((*float32)(p[2+i]), n)
+	}
+	for i, f := range products {
+		a, b := float64(x[0][i])*float64(x[1][i]), float64(x[2][i])*float64(x[3][i])
+		bits := math.Float64bits(f * float64(a*b))
+		e := int64(bits >> fraction & mask)
+		products[i] = math.Float64frombits(bits&^(mask<<fraction) | bias<<fraction)
+		if e == 0 || e == mask {
+			products[i] = math.Float64frombits(0x7ff8 << 48)
+		}
+		exponents[i] += e
+	}
+}
+
+func others(n int, p []unsafe.Pointer) {
+	out, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n)
+	all, g := unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float32)(p[3]), n)
+	for i := range out {
+		out[i] = g[i] * float32(all[i]/float64(x[i]))
+	}
+}
+
+func othersOf(n int, p []unsafe.Pointer, s *[2]uint64) {
+	out, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n)
+	all, g := math.Float64frombits(s[0]), math.Float32frombits(uint32(s[1]))
+	for i := range out {
+		out[i] = g * float32(all/float64(x[i]))
+	}
+}
