@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/program"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // lasts returns how many results of launches lie with their channels last.
@@ -282,7 +283,7 @@ func testArranged(t *testing.T, dev device.Device) {
 		}
 		x := arranged(dtype)
 		for i, c := range arrangements {
-			if testing.Short() && i%2 != 0 {
+			if brief.Skip(i) {
 				continue
 			}
 			t.Run(fmt.Sprint(c.name, dtype), func(t *testing.T) {

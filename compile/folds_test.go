@@ -89,7 +89,10 @@ func testFolds(t *testing.T, dev device.Device) {
 			last := len(tt.shape) - 1
 			x := []tensor.Tensor{tensor.Randn(tt.shape, of), tensor.Randn(tt.shape, of), tensor.Randn(tt.shape[last:], of),
 				tensor.Randn(append(slices.Clone(tt.shape[:last]), 1), of)}
-			for _, layout := range []string{"dense", "rows apart"} {
+			for l, layout := range []string{"dense", "rows apart"} {
+				if testing.Short() && l != i/4%2 {
+					continue
+				}
 				if layout == "rows apart" {
 					wide := append([]int(nil), tt.shape...)
 					wide[len(wide)-1] += 3

@@ -8,6 +8,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // forward4 is a function over two tensors of shape [4 4], made of the bytes of code: views,
@@ -93,7 +94,7 @@ func FuzzPrograms(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	for i := range 40 { // what runs without -fuzz
-		if testing.Short() && i%3 != 0 {
+		if brief.Skip(i) {
 			continue
 		}
 		code := make([]byte, 30)

@@ -171,7 +171,7 @@ func doubles(t testing.TB, x tensor.Tensor) []float64 {
 func TestHigherRandomly(t *testing.T) {
 	programs := 25
 	if testing.Short() {
-		programs = 5
+		programs = 3
 	}
 	for i := range programs {
 		code := make([]byte, 24)

@@ -180,7 +180,7 @@ func testRandomJoined(t *testing.T, dev device.Device) {
 	defer core.Poison.Store(false)
 	programs := 400
 	if testing.Short() {
-		programs = 50
+		programs = 25
 	}
 	dtypes := []tensor.DType{tensor.Float32, tensor.Float32, tensor.BFloat16, tensor.Float64, tensor.Int32, tensor.Int8}
 	procs := runtime.GOMAXPROCS(0)

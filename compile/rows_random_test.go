@@ -70,7 +70,7 @@ func testRandomRows(t *testing.T, dev device.Device) {
 	}
 	programs := 400
 	if testing.Short() {
-		programs = 40
+		programs = 28
 	}
 	for seed := range uint64(programs) {
 		n := []int{32, 33, 64, 100, 1000, 1030, 2100}[seed%7]

@@ -89,8 +89,11 @@ func testRows(t *testing.T, dev device.Device) {
 			}
 			of := tensor.OfType(dtype)
 			x := []tensor.Tensor{tensor.Randn(shape, of), tensor.Randn([]int{n}, of), tensor.Randn([]int{n}, of)}
-			for _, c := range rowwise {
-				for _, layout := range []string{"dense", "rows apart", "columns first"} {
+			for j, c := range rowwise {
+				for l, layout := range []string{"dense", "rows apart", "columns first"} {
+					if testing.Short() && (i+j+l)%3 != 0 { // each function in one of them
+						continue
+					}
 					in := append([]tensor.Tensor(nil), x...)
 					switch layout {
 					case "rows apart":

@@ -126,7 +126,7 @@ func TestNarrowScripts(t *testing.T) {
 	scripts := narrowScripts
 	seeds := uint64(60)
 	if testing.Short() {
-		seeds = 10
+		seeds = 4
 	}
 	for seed := range seeds {
 		scripts = append(scripts, randomScript(seed, 8))

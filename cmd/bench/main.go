@@ -104,16 +104,16 @@ func run(ctx context.Context, w io.Writer, s settings) (err error) {
 		return fmt.Errorf("flag -torch is %q; auto and off are accepted", s.torch)
 	}
 	b := newBench(dev, s.quick)
+	rows := choice(b.workload.rows(s.compiled), match)
+	if len(rows) == 0 {
+		return errors.New("flag -rows matches no row")
+	}
 	end, err := b.startSides(ctx, w, s)
 	defer func() { err = errors.Join(err, end()) }()
 	if err != nil {
 		return err
 	}
 	rep := report{Machine: describe(dev, b.torch, b.native), Quick: s.quick}
-	rows := choice(b.workload.rows(s.compiled), match)
-	if len(rows) == 0 {
-		return errors.New("flag -rows matches no row")
-	}
 	for _, r := range rows {
 		if s.used && r.threads == 1 && dev.Kind == device.KindCPU {
 			r.clock = usedTime

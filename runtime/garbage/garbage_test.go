@@ -15,6 +15,10 @@ type held struct {
 	_     [4]int64
 }
 
+// collections bounds how often a test collects for what comes after one or two: by then it hangs,
+// however slow the machine is, as each collection lets all goroutines run.
+const collections = 100_000
+
 // TestCollect: what runs behind a collection has run when that returns, slow ones too, and what a
 // finalizer lets go was garbage as well.
 func TestCollect(t *testing.T) {
@@ -49,7 +53,7 @@ func TestCollectInFinalizer(t *testing.T) {
 			done <- true
 		})
 	}()
-	for {
+	for range collections {
 		runtime.GC()
 		select {
 		case <-done:
@@ -57,6 +61,7 @@ func TestCollectInFinalizer(t *testing.T) {
 		case <-time.After(time.Millisecond):
 		}
 	}
+	t.Errorf("the finalizer has not ended after %d collections", collections)
 }
 
 // TestCollectLost: what Go lost is waited for once, and what comes after it each time.
@@ -66,8 +71,11 @@ func TestCollectLost(t *testing.T) {
 	if !found {
 		t.Skip("Go loses no cleanups here")
 	}
-	for pending()[1] > uint64(count()) {
-		time.Sleep(time.Millisecond) // until all have run that will
+	for range collections { // until all have run that will
+		if pending()[1] <= uint64(count()) {
+			break
+		}
+		runtime.GC()
 	}
 	within(20 * time.Millisecond) // gives them up
 	within(time.Hour)
@@ -84,8 +92,14 @@ func TestCollectLost(t *testing.T) {
 	}
 	restore()
 	runtime.GOMAXPROCS(max(2, runtime.GOMAXPROCS(0))) // which restore puts back
-	for count() > 0 {
+	for range collections {                           // the first finds them, and the next ones see that they have run
+		if count() == 0 {
+			break
+		}
 		within(time.Hour)
+	}
+	if n := count(); n != 0 {
+		t.Errorf("%d cleanups have not run after %d collections with all processors", n, collections)
 	}
 	if within(time.Hour); waited.given[1] != 0 {
 		t.Errorf("%d cleanups are given up that have run", waited.given[1])

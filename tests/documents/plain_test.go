@@ -28,8 +28,10 @@ var stiff = regexp.MustCompile(`(?i)\b(has|have|had) not\b[^\s\w]|\b(has|have|ha
 func TestPlain(t *testing.T) {
 	look := func(where, text string) {
 		text = strings.Join(strings.Fields(text), " ")
-		for _, at := range stiff.FindAllStringIndex(text, -1) {
-			t.Errorf("%s: %q", where, text[max(at[0]-60, 0):min(at[1]+30, len(text))])
+		for sentence := range strings.SplitAfterSeq(text, ". ") { // Go searches short texts faster
+			for _, at := range stiff.FindAllStringIndex(sentence, -1) {
+				t.Errorf("%s: %q", where, sentence[max(at[0]-60, 0):min(at[1]+30, len(sentence))])
+			}
 		}
 	}
 	for _, name := range documents(t) {

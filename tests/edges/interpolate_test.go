@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	. "github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestRepeated: what interpolate repeats is written like any other result, also where an extent is 1.
@@ -83,6 +84,9 @@ func TestCropEnds(t *testing.T) {
 	for n := 2; n < 20; n++ {
 		x := Arange(0, n, 1, OfType(Float64))
 		for size := 2; size < 40; size++ {
+			if brief.Skip(n, size) {
+				continue
+			}
 			for _, far := range []float64{0.1, 0.3, 1. / 7, -0.7, 1.1, 2. / 3, 12.34, 1e9, -1e30} {
 				for _, at := range []float64{0, 1} {
 					for _, back := range []bool{false, true} {

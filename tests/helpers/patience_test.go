@@ -61,6 +61,9 @@ func TestCollect(t *testing.T) {
 
 // TestLost: cleanups run that Go lost when it had more processors.
 func TestLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it waits for seconds")
+	}
 	for name, wait := range map[string]func(count func() int64){
 		"Collect": func(func() int64) { patience.Collect(t) },
 		"Settle":  func(count func() int64) { patience.Settle(t, count, 0) },

@@ -83,6 +83,9 @@ func TestDTypeClasses(t *testing.T) {
 	}
 }
 
+// known are the tables of files that were looked at.
+var known = map[*ast.File][]dtypeTable{}
+
 // tables calls f with every table of what is written by hand, its file and its place.
 func tables(t *testing.T, f func(name, where string, table dtypeTable)) {
 	t.Helper()
@@ -90,7 +93,12 @@ func tables(t *testing.T, f func(name, where string, table dtypeTable)) {
 		if emitted(name) || strings.HasPrefix(name, "tests/") {
 			return
 		}
-		for _, table := range dtypeTables(file) {
+		of, ok := known[file]
+		if !ok {
+			of = dtypeTables(file)
+			known[file] = of
+		}
+		for _, table := range of {
 			f(name, places.Position(table.pos).String(), table)
 		}
 	})

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,6 +52,9 @@ func TestSampleLines(t *testing.T) {
 					equal := same
 					if name == "gradient of grid" {
 						equal = close
+					}
+					if slices.EqualFunc(tile.Elements[float32](want), tile.Elements[float32](got), equal) {
+						continue // to look for a difference takes longer
 					}
 					if diff := cmp.Diff(tile.Elements[float32](want), tile.Elements[float32](got), cmp.Comparer(equal)); diff != "" {
 						t.Errorf("%s (-want +got):\n%s", fmt.Sprintf("%s, %d channels, mode %d, outside %d", name, channels, mode, outside), diff)

@@ -3,6 +3,7 @@ package opaque
 import (
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -48,6 +49,9 @@ func testSampleNearest[T float](t *testing.T, dtype ir.DType) {
 				samplePoints[T](s, in, want)
 				same := func(a, b T) bool { // a NaN is one, whatever its bits
 					return a == b && math.Signbit(float64(a)) == math.Signbit(float64(b)) || a != a && b != b
+				}
+				if slices.EqualFunc(tile.Elements[T](want), tile.Elements[T](got), same) {
+					continue // to look for a difference takes longer
 				}
 				if diff := cmp.Diff(tile.Elements[T](want), tile.Elements[T](got), cmp.Comparer(same)); diff != "" {
 					t.Errorf("%s, %d axes, outside %d, corners %t, %d channels (-want +got):\n%s", dtype, axes, outside, corners, channels, diff)

@@ -5,6 +5,8 @@ import (
 	"math/big"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestArithmetic: sums, products, quotients and comparisons are those of big.Float of as many bits,
@@ -22,7 +24,7 @@ func TestArithmetic(t *testing.T) {
 		return pack(r.IntN(2) == 0, exp, d, Prec)
 	}
 	text := func(x Float) string { return x.big().Text('p', 0) }
-	for i := range 40_000 {
+	for i := range brief.Times(40_000) {
 		exp := r.IntN(400) - 200
 		x, y := random(exp), random(exp+[]int{0, 1, 2, r.IntN(500) - 250}[i%4])
 		switch i % 16 {
