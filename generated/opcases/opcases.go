@@ -563,6 +563,8 @@ var Cases = []optest.Operator{
 	softsignCase,
 	sortCase,
 	sortFirstCase,
+	sortPlacesCase,
+	sortPlacesPartsCase,
 	splitCase,
 	splitSizesCase,
 	spreadCase,

@@ -220,6 +220,39 @@ var sortFirstCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var sortPlacesCase = optest.Operator{
+	Op:     ops.SortPlacesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SortPlaces(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}},
+		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}},
+		{Shapes: [][]int{{2, 4, 3}}, Attrs: []ir.Value{ir.IntValue(-2), ir.BoolValue(false)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(false)}},
+	},
+	Grad: []bool{false},
+}
+
+var sortPlacesPartsCase = optest.Operator{
+	Op:     ops.SortPlacesPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SortPlacesParts(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 5}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}},
+	},
+	Grad: []bool{false},
+}
+
 var topkCase = optest.Operator{
 	Op:     ops.TopkOp(),
 	Schema: "ops.yaml",

@@ -711,6 +711,8 @@ func Descriptors() []*ir.Op {
 		&softsignOp,
 		&sortOp,
 		&sortFirstOp,
+		&sortPlacesOp,
+		&sortPlacesPartsOp,
 		&splitOp,
 		&splitSizesOp,
 		&spreadOp,

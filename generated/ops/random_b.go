@@ -295,8 +295,7 @@ func Randperm(n int, seed, offset int64, place *core.Placement) *core.Tensor {
 }
 
 func randpermCompose(n int, seed, offset int64, place *core.Placement) *core.Tensor {
-	_, indices1 := Sort(RandomKeys([]int{n}, seed, offset, place), 0, false)
-	return indices1
+	return SortPlaces(RandomKeys([]int{n}, seed, offset, place), 0, false)
 }
 
 var scaledUniformOp = ir.Op{

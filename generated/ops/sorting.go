@@ -126,17 +126,14 @@ func Argsort(x *core.Tensor, dim int, descending bool) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return argsortCompose(x, dim, descending)
-		})
+		out = argsortCompose(x, dim, descending)
 	})
 	core.Composed(&argsortOp, in, out)
 	return out
 }
 
 func argsortCompose(x *core.Tensor, dim int, descending bool) *core.Tensor {
-	_, indices1 := Sort(x, dim, descending)
-	return indices1
+	return SortPlaces(x, dim, descending)
 }
 
 // ArgsortOut is Argsort with the result written to dst, which has its shape
@@ -366,6 +363,84 @@ func sortFirstBackward(grad *core.Grad) {
 	indices := grad.Out(1)
 	dim := int(grad.Attr(0).Int)
 	grad.Set(0, Scatter(Expand(Zeros([]int{}, core.PlacementLike(dyValues)), grad.InShape(0)), dim, indices, dyValues))
+}
+
+var sortPlacesOp = ir.Op{
+	Name:    "sort_places",
+	Doc:     "is the positions alone that sort returns.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "descending", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SortPlaces)}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagOrders,
+}
+
+// SortPlacesOp returns the descriptor of sort_places, which must not be
+// changed.
+func SortPlacesOp() *ir.Op {
+	return &sortPlacesOp
+}
+
+// SortPlaces is the positions alone that sort returns.
+func SortPlaces(x *core.Tensor, dim int, descending bool) *core.Tensor {
+	if core.InParts(&sortPlacesOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.AlongShape(x.Shape(), dim))
+	}) {
+		return SortPlacesParts(x, dim, descending)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &sortPlacesOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(descending)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.AlongShape(x.Shape(), dim))
+		},
+	})
+}
+
+var sortPlacesPartsOp = ir.Op{
+	Name:    "sort_places_parts",
+	Doc:     "is sort_places of what sort returns.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "descending", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SortPlacesPartsOp returns the descriptor of sort_places_parts, which must
+// not be changed.
+func SortPlacesPartsOp() *ir.Op {
+	return &sortPlacesPartsOp
+}
+
+// SortPlacesParts is sort_places of what sort returns.
+func SortPlacesParts(x *core.Tensor, dim int, descending bool) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&sortPlacesPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return sortPlacesPartsCompose(x, dim, descending)
+		})
+	})
+	core.Composed(&sortPlacesPartsOp, in, out)
+	return out
+}
+
+func sortPlacesPartsCompose(x *core.Tensor, dim int, descending bool) *core.Tensor {
+	_, indices1 := Sort(x, dim, descending)
+	return indices1
 }
 
 var topkOp = ir.Op{

@@ -86,6 +86,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.SearchsortedOp():            refopaque.SearchSorted,
 		ops.SortOp():                    refopaque.Sort,
 		ops.SortFirstOp():               refopaque.SortFirst,
+		ops.SortPlacesOp():              refopaque.SortPlaces,
 		ops.Float8BytesOp():             refopaque.Float8Bytes,
 		ops.FoldBlocksOp():              refopaque.FoldBlocks,
 		ops.SharedRowsGradOp():          refopaque.WeightedRowsGrad,

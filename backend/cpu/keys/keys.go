@@ -68,10 +68,12 @@ func storeInts[T uint8 | int8 | int16 | int32](to unsafe.Pointer, index []int64,
 	for i, w := range words {
 		*(*T)(unsafe.Add(to, i*step*size)) = T(int32(uint32(w>>32) ^ f ^ sign32))
 	}
-	storePlaces(index, words, first, step)
+	StorePlaces(index, words, first, step)
 }
 
-func storePlaces(index []int64, words []Word, first, step int) {
+// StorePlaces writes the places of words to index, from element first on of a line whose elements are
+// step elements apart.
+func StorePlaces(index []int64, words []Word, first, step int) {
 	if len(words) == 0 {
 		return
 	}
@@ -107,7 +109,7 @@ func storeFloats(to unsafe.Pointer, index []int64, from unsafe.Pointer, words []
 		*(*uint32)(unsafe.Add(dst, i*step*4)) = k ^ (^uint32(int32(k)>>31) | sign32)
 	}
 	storeSpecials(to, from, words, first, step, f)
-	storePlaces(index, words, first, step)
+	StorePlaces(index, words, first, step)
 }
 
 // storeSpecials writes those elements that are zero or NaN: which one, only the
@@ -151,5 +153,5 @@ func storeLong(to unsafe.Pointer, index []int64, from unsafe.Pointer, words []Wo
 	for i, w := range words {
 		*(*uint64)(unsafe.Add(to, i*step*8)) = *(*uint64)(unsafe.Add(from, int(uint32(w))*step*8))
 	}
-	storePlaces(index, words, first, step)
+	StorePlaces(index, words, first, step)
 }

@@ -30,7 +30,13 @@ const (
 
 // Sort orders x along attribute dim, descending if that attribute says so, and
 // returns the elements and where each was. It is stable in both directions.
-func Sort(c *ir.Call) error {
+func Sort(c *ir.Call) error { return sortTo(c, &c.Out[0], &c.Out[1]) }
+
+// SortPlaces is the places alone that Sort returns.
+func SortPlaces(c *ir.Call) error { return sortTo(c, nil, &c.Out[0]) }
+
+// sortTo is Sort that writes to views, of which that of the elements may be nil.
+func sortTo(c *ir.Call, elements, positions *ir.View) error {
 	code, err := sortCode(c.Compute)
 	if err != nil {
 		return err
@@ -45,8 +51,13 @@ func Sort(c *ir.Call) error {
 		return fmt.Errorf("cannot sort %d elements along an axis, at most %d", n, int64(radix.MaxLength))
 	}
 	dense := tile.Dense(x, c.Compute)
-	values, places := tile.TargetOf(c.Out[0], c.Compute), tile.TargetOf(c.Out[1], ir.Int64)
-	s := &sorting{code: code, from: dense.Ptr, to: values.Ptr, index: tile.Elements[int64](places), n: n, inner: inner, size: c.Compute.Size()}
+	places := tile.TargetOf(*positions, ir.Int64)
+	s := &sorting{code: code, from: dense.Ptr, index: tile.Elements[int64](places), n: n, inner: inner, size: c.Compute.Size()}
+	var values ir.View
+	if elements != nil {
+		values = tile.TargetOf(*elements, c.Compute)
+		s.to = values.Ptr
+	}
 	if descending {
 		s.flip = ^uint64(0)
 	}
@@ -56,8 +67,10 @@ func Sort(c *ir.Call) error {
 	} else {
 		pool.Run(lines, max(1, sortWork/n), s)
 	}
-	tile.Finish(c.Out[0], values)
-	tile.Finish(c.Out[1], places)
+	if elements != nil {
+		tile.Finish(*elements, values)
+	}
+	tile.Finish(*positions, places)
 	return nil
 }
 
@@ -65,7 +78,7 @@ func Sort(c *ir.Call) error {
 // elements apart.
 type sorting struct {
 	code     *keys.Code
-	from, to unsafe.Pointer
+	from, to unsafe.Pointer // to is nil where places alone are asked for
 	index    []int64
 	n, inner int
 	size     int    // of an element, in bytes
@@ -144,6 +157,10 @@ func (s *sorting) sorted(both []keys.Word, start int) []keys.Word {
 
 // store writes the results [lo, hi) of the line at start.
 func (s *sorting) store(sorted []keys.Word, start, lo, hi int) {
+	if s.to == nil {
+		keys.StorePlaces(s.index[start:], sorted[lo:hi], lo, s.inner)
+		return
+	}
 	s.code.Store(unsafe.Add(s.to, start*s.size), s.index[start:], unsafe.Add(s.from, start*s.size), sorted[lo:hi], lo, s.inner, s.flip)
 }
 

@@ -7,6 +7,7 @@ package radix
 
 import (
 	"math/bits"
+	"slices"
 	"sync"
 )
 
@@ -68,10 +69,49 @@ func (t *tables) near(a, spare []Word) []Word {
 	case n <= insertionLength:
 		insertion(a)
 		return a
-	case n < wideLength:
-		return t.byDigits(a, spare, narrowDigit)
 	}
-	return t.byDigits(a, spare, wideDigit)
+	return t.spread(a, spare)
+}
+
+const (
+	// spreadLength is the number of words from which spread looks at a wide digit.
+	spreadLength = 1 << 10
+	// most is how many words may have the same highest digit for insertion to take less time
+	// than the passes over other digits.
+	most = 24
+)
+
+// spread orders words by their highest digit alone, and each among those few that have the same one.
+// Where these are many it orders them by all digits.
+func (t *tables) spread(a, spare []Word) []Word {
+	differ := differing(a)
+	if differ == 0 {
+		return a
+	}
+	digit := uint(narrowDigit)
+	if len(a) >= spreadLength {
+		digit = wideDigit
+	}
+	shift := uint(max(0, bits.Len32(differ)-int(digit)))
+	counts := t.counts[:1<<digit]
+	clear(counts)
+	count(counts, a, shift, digit)
+	if shift > 0 && slices.Max(counts) > most {
+		if len(a) < wideLength {
+			return t.byDigits(a, spare, narrowDigit)
+		}
+		return t.byDigits(a, spare, wideDigit)
+	}
+	places(counts)
+	if digit == narrowDigit {
+		scatterNarrow(spare, a, (*[1 << narrowDigit]uint32)(counts), 32+shift)
+	} else {
+		scatterWide(spare, a, (*[1 << wideDigit]uint32)(counts), 32+shift)
+	}
+	if shift > 0 {
+		insertion(spare)
+	}
+	return spare
 }
 
 // into is near with the ordered words in a, or if inSpare in spare.

@@ -21,6 +21,18 @@ func Sort(c *ir.Call) error {
 	return nil
 }
 
+// SortPlaces is where the elements were alone that Sort returns.
+func SortPlaces(c *ir.Call) error {
+	x := load(c.In[0], c.Compute)
+	axis, err := axisOf(c, 0, x.shape)
+	if err != nil {
+		return err
+	}
+	_, indices := sorted(x, axis, c.Attrs[1].Int != 0)
+	store(c.Out[0], indices, ir.Int64)
+	return nil
+}
+
 // sorted returns the elements of x in order along an axis, and where each was.
 func sorted(x tensor[ir.Scalar], axis int, descending bool) (values, indices tensor[ir.Scalar]) {
 	sign := 1
