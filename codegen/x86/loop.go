@@ -180,19 +180,15 @@ const mostSpills = 48
 
 // side is how many vectors of so much code are computed side by side at first, and how many of
 // their values may go to the frame: half as many vectors are tried while there are more. A chain
-// with AVX2 has registers for two, and waits for them; what others cost in the frame is less.
+// waits for its operators: what more vectors cost in the frame is less.
 func (l *loop) side(one *selector) (copies, spills int) {
 	n := len(one.insts)
 	switch {
-	case l.chain && !one.calls && l.isa == AVX2 && n <= 160:
+	case l.chain && !one.calls && n <= 160:
 		if n > 50 {
 			return 5, mostSpills
 		}
 		return 4, mostSpills
-	case l.chain && !one.calls && l.isa == AVX512 && n <= 120:
-		if n > 80 {
-			return 3, 0
-		}
 	case one.calls && !l.chain || n > 120:
 		return 1, 0
 	case one.calls || n > 50:
@@ -246,7 +242,7 @@ type hoisting struct {
 // best is the number that makes the code of many vectors cheapest.
 func (h *hoisting) best() (int, error) {
 	best, cost := -1, math.Inf(1)
-	for n := h.most; n >= 0; n-- {
+	for n := h.most; n >= 0; n -= h.step(n) {
 		if h.failed[n] {
 			continue
 		}
@@ -267,6 +263,15 @@ func (h *hoisting) best() (int, error) {
 		return 0, h.err
 	}
 	return best, nil
+}
+
+// step is how many fewer to try after n: not every number where code is made while a program waits
+// for it, and is long.
+func (h *hoisting) step(n int) int {
+	if h.chain && n > 1 {
+		return 2
+	}
+	return 1
 }
 
 // fail excludes a number.

@@ -25,7 +25,10 @@ import (
 // those that do the same otherwise when they are first asked for.
 func Loops(k *ir.Kernel, portable vector.Func) vector.Set {
 	code := codes.Of(k)
-	if code.Main == nil {
+	switch {
+	case code.ports != nil:
+		return vector.Set{Main: code.later(portable), Ports: func() vector.Func { return code.ports }}
+	case code.Main == nil:
 		return vector.Set{Main: portable}
 	}
 	s := vector.Set{Main: code.Main}
@@ -41,7 +44,7 @@ var codes = newCodes(elements)
 
 func newCodes(p part) *ir.Slot[Code] {
 	return ir.NewSlot(func(k *ir.Kernel) *Code {
-		c, err := compile(k.Op, p, k.Variant, k.Compute, simd.Active())
+		c, err := compile(k.Op, p, k.Variant, k.Compute, simd.Active(), k.Op.Tags&ir.TagFused != 0)
 		if err != nil {
 			return new(Code)
 		}
@@ -96,9 +99,21 @@ func sets(level simd.Level) []x86.ISA {
 
 // A Code is the loop of a body for a compute dtype, and what others are compiled from.
 type Code struct {
-	Main vector.Func
-	body loops.Body
-	set  loops.Set
+	Main  vector.Func
+	ports vector.Func // what is mostly called instead of Main, which is not made yet; or nil
+	body  loops.Body
+	set   loops.Set
+}
+
+// later returns a loop that is Main, made at its first call, or portable where that fails.
+func (c *Code) later(portable vector.Func) vector.Func {
+	main := sync.OnceValue(func() vector.Func {
+		if f := c.other(c.set.Main); f != nil {
+			return f
+		}
+		return portable
+	})
+	return func(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) { main()(n, p, s, index) }
 }
 
 // Past compiles the loop past the caches, Float16 and BFloat16 those over operands and
@@ -126,10 +141,12 @@ func (c *Code) other(l *loops.Loop) vector.Func {
 // Compile makes the loop of a body for a compute dtype and a level of instructions. The
 // error says what stands in the way.
 func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (*Code, error) {
-	return compile(op, elements, variant, d, level)
+	return compile(op, elements, variant, d, level, false)
 }
 
-func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level) (*Code, error) {
+// compile is Compile for a part. Of several operators with operands or results of 16 bits, which late
+// says, it makes the loop over these alone where there is one.
+func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level, late bool) (*Code, error) {
 	err := fmt.Errorf("%s: no vector code for level %s", op.Name, level)
 	for _, isa := range sets(level) {
 		var c Code
@@ -142,6 +159,11 @@ func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level) (*Cod
 		for _, l := range []*loops.Loop{c.set.Main, c.set.Float16, c.set.BFloat16, c.set.Ports} {
 			if l != nil {
 				l.Chain = op.Tags&ir.TagFused != 0
+			}
+		}
+		if late && c.set.Ports != nil {
+			if c.ports, err = Loop(c.set.Ports, c.body); err == nil {
+				return &c, nil
 			}
 		}
 		if c.Main, err = Loop(c.set.Main, c.body); err == nil {
