@@ -66,6 +66,9 @@ func TestCollectInFinalizer(t *testing.T) {
 
 // TestCollectLost: what Go lost is waited for once, and what comes after it each time.
 func TestCollectLost(t *testing.T) {
+	if testing.Short() {
+		t.Skip("to lose cleanups takes many collections")
+	}
 	count, restore, found := lost.Cleanups()
 	defer restore()
 	if !found {

@@ -108,6 +108,9 @@ func TestModulesStay(t *testing.T) {
 // TestFullModule: a source that would take too long to compile is an error that says
 // what to do, and a cut changes no other source.
 func TestFullModule(t *testing.T) {
+	if testing.Short() {
+		t.Skip("emits all CUDA code three times")
+	}
 	var names []string
 	for i := range 12 {
 		names = append(names, fmt.Sprintf("n%d", i))

@@ -1,6 +1,4 @@
-// Package overhead_test measures what an operator costs on the host, by way of
-// the public API on a device whose driver does nothing, and on the CPU.
-package overhead_test
+package core_test
 
 import (
 	"context"
@@ -15,7 +13,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// null is a driver with one device, whose work takes no time and has no effect.
+// null is a driver with one device, whose work takes no time and has no effect: with it tests and
+// benchmarks measure what an operator costs on the host, by way of the public API.
 type null struct {
 	device.Driver // nil: what is not overridden here is not called
 	addr          atomic.Uint64
@@ -66,13 +65,6 @@ func install(tb testing.TB) *null {
 	device.Install(d)
 	tb.Cleanup(func() { device.Install(old) })
 	return d
-}
-
-func must(tb testing.TB, err error) {
-	tb.Helper()
-	if err != nil {
-		tb.Fatal(err)
-	}
 }
 
 // measured are the calls that are measured, of a vector x of 1,024 elements, a row y

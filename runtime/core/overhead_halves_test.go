@@ -1,4 +1,4 @@
-package overhead_test
+package core_test
 
 import (
 	"testing"
