@@ -49,6 +49,9 @@ func (w *workload) operatorRow(o *optest.Operator, b *optest.Bench) (rows []row)
 			Shape: x.Shape, DType: x.DType.String(), Name: x.Name, Low: x.Low, High: x.High, Perm: x.Perm, Axis: x.Dim, Sorted: x.Sorted,
 			Below: x.Below, List: lists && i >= len(o.Op.In)-1,
 		}
+		if x.DType == ir.Uint8 {
+			in.Low = max(in.Low, 0)
+		}
 		differentiable = differentiable || x.Grad
 		forward.in = append(forward.in, in)
 	}

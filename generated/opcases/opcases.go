@@ -626,6 +626,7 @@ var Cases = []optest.Operator{
 	weightedRowsGradPartsCase,
 	weightedRowsProductsCase,
 	whereCase,
+	wholeBetweenCase,
 	windowIndexCase,
 	withAxesCase,
 	withDimCase,

@@ -425,3 +425,19 @@ var uniformPartsCase = optest.Operator{
 	ULP:      2,
 	Grad:     []bool{},
 }
+
+var wholeBetweenCase = optest.Operator{
+	Op:     ops.WholeBetweenOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.WholeBetween(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-1000, 1000},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntValue(2), ir.IntValue(9)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(-2), ir.IntValue(-1)}},
+	},
+	Grad: []bool{false},
+}

@@ -781,6 +781,7 @@ func Descriptors() []*ir.Op {
 		&weightedRowsGradPartsOp,
 		&weightedRowsProductsOp,
 		&whereOp,
+		&wholeBetweenOp,
 		&windowIndexOp,
 		&withAxesOp,
 		&withDimOp,

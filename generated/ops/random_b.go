@@ -3,9 +3,11 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -121,7 +123,7 @@ func RandintFolded(shape []int, low, high int, seed, offset int64, place *core.P
 }
 
 func randintFoldedCompose(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return FoldWhole(RandomWhole(shape, seed, offset, place), low, high)
+	return WholeBetween(RandomWhole(shape, seed, offset, place), low, high)
 }
 
 var randintWideOp = ir.Op{
@@ -397,5 +399,43 @@ func UniformParts(shape []int, seed, offset int64, place *core.Placement) *core.
 			return [][]int{shape}, nil
 		},
 		Place: place,
+	})
+}
+
+var wholeBetweenOp = ir.Op{
+	Name:    "whole_between",
+	Doc:     "is fold_whole by a kernel that divides by multiplication.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WholeBetween)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// WholeBetweenOp returns the descriptor of whole_between, which must not be
+// changed.
+func WholeBetweenOp() *ir.Op {
+	return &wholeBetweenOp
+}
+
+// WholeBetween is fold_whole by a kernel that divides by multiplication.
+func WholeBetween(x *core.Tensor, low, high int) *core.Tensor {
+	if core.InParts(&wholeBetweenOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return FoldWhole(x, low, high)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &wholeBetweenOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(low), ir.IntValue(high)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
 	})
 }

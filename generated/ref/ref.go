@@ -68,6 +68,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.Int8LSTMSequenceOp():        refopaque.Int8LSTMSequence,
 		ops.Int8ProductOp():             refopaque.Int8Product,
 		ops.ProbabilitiesOp():           refopaque.Probabilities,
+		ops.WholeBetweenOp():            refopaque.WholeBetween,
 		ops.GRUSequenceOp():             refopaque.GRUSequence,
 		ops.GRUSequenceGradOp():         refopaque.GRUSequenceGrad,
 		ops.LSTMSequenceOp():            refopaque.LSTMSequence,
