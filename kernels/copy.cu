@@ -22,4 +22,9 @@ SINTER_MOVES(b4)
 SINTER_MOVES(b8)
 SINTER_MOVES(b16)
 
+SINTER_SPREAD(spread_b1, b1)
+SINTER_SPREAD(spread_b2, b2)
+SINTER_SPREAD(spread_b4, b4)
+SINTER_SPREAD(spread_b8, b8)
+
 }  // namespace sinter

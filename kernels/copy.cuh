@@ -14,6 +14,11 @@
 //       The same for planes of few columns that lie row by row without gaps in the
 //       operand, or of few rows that lie column by column so in the result: blocks of
 //       256 threads, grid (ceil(many / floor(16 KiB of elements / few)), n).
+//   SINTER_SPREAD(spread_b4, b4)
+//       NAME(Space<2> s, Pointers<2> p) for an operand whose elements are repeated along
+//       axis 0 of two or more. Each 16 bytes of the result lie next to each other, as a
+//       vector, in the plane of axes 0 and 1. Offsets are below 2^31. Blocks of 256 threads,
+//       best with ceil(count / (256 * 16 bytes of elements)) of them.
 
 #pragma once
 
@@ -214,7 +219,40 @@ template <class S> struct Narrow {
   }
 };
 
+// A thread finds the plane of a vector of the result, and its elements by going on there.
+template <class S> struct Spread {
+  static constexpr int width = 16 / sizeof(S);  // elements a vector
+
+  static SINTER_FN void run(const Space<2>& s, const Pointers<2>& p) {
+    const unsigned count = unsigned(s.count), across = s.extents[0].divisor;
+    const unsigned down = unsigned(s.strides[1][1]);
+#pragma unroll 1
+    for (unsigned i = (blockIdx.x * copy_threads + threadIdx.x) * width; i < count; i += gridDim.x * (copy_threads * width)) {
+      const unsigned line = quotient(i, s.extents[0]);
+      unsigned plane[1] = {quotient(line, s.extents[1])}, at[1][2] = {};
+      unsigned column = i - line * across, row = line - plane[0] * s.extents[1].divisor;
+      S* to = static_cast<S*>(p.at[0]) + (row * unsigned(s.strides[0][1]) + column);
+      locate(s, plane, at, 2);
+      const S* from = static_cast<const S*>(p.at[1]) + at[0][1];
+      Vector<S, width> v;
+#pragma unroll
+      for (int k = 0; k < width; k++) {
+        v.at[k] = from[row * down];
+        column++;
+        if (column == across) column = 0, row++;
+      }
+      store(to + at[0][0], v);
+    }
+  }
+};
+
 }  // namespace sinter
+
+#define SINTER_SPREAD(name, S)                                                       \
+  extern "C" __global__ void __launch_bounds__(sinter::copy_threads)                 \
+      name(sinter::Space<2> s, sinter::Pointers<2> p) {                              \
+    sinter::Spread<S>::run(s, p);                                                    \
+  }
 
 #define SINTER_FILL(name, S)                                                                              \
   extern "C" __global__ void __launch_bounds__(sinter::copy_threads) name(long long count, void* out, S value) { \

@@ -71,17 +71,6 @@ SINTER_ELEMENTWISE(race_bfloat16, RaceFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(race_float32, RaceFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(race_float64, RaceFn<float64>, float64, float64)
 
-// RandintElements: low + remainder(random_bits(seed, offset), high - low)
-template <class T> struct RandintElementsFn {
-  typedef typename real_of<T>::type R;
-  long long low;
-  long long high;
-  long long seed;
-  long long offset;
-  SINTER_FN long long operator()(long long index) const { return sinter::add(low, sinter::remainder_by(sinter::random_bits(seed, offset, index), sinter::sub(high, low))); }
-};
-SINTER_ELEMENTWISE(randint_elements_int64, RandintElementsFn<int64>, int64)
-
 // RandintWide: low + where(high - low > 0, remainder(random_bits(seed, offset), high - low), where(random_bits(seed, offset) < 0 && random_bits(seed, offset) >= high - low, random_bits(seed, offset) - (high - low), random_bits(seed, offset)))
 template <class T> struct RandintWideFn {
   typedef typename real_of<T>::type R;

@@ -33,6 +33,24 @@ var bernoulliCase = optest.Operator{
 	},
 }
 
+var bernoulliCheckedCase = optest.Operator{
+	Op:     ops.BernoulliCheckedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.BernoulliChecked(a.In[0], a.Attrs[0].Int, a.Attrs[1].Int)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{0, 1},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(3)}},
+		{Shapes: [][]int{{0, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
+		{Shapes: [][]int{{9, 1000}}, Attrs: []ir.Value{ir.IntValue(5), ir.IntValue(7)}},
+	},
+	Grad: []bool{false},
+}
+
 var bernoulliElementsCase = optest.Operator{
 	Op:     ops.BernoulliElementsOp(),
 	Schema: "ops.yaml",
@@ -46,6 +64,21 @@ var bernoulliElementsCase = optest.Operator{
 		{Shapes: [][]int{{3, 4}, {}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
 	},
 	Grad: []bool{false, false},
+}
+
+var bernoulliPartsCase = optest.Operator{
+	Op:     ops.BernoulliPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.BernoulliParts(a.In[0], a.Attrs[0].Int, a.Attrs[1].Int)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{0, 1},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(1), ir.IntValue(0)}},
+	},
+	Grad: []bool{false},
 }
 
 var checkWeightsCase = optest.Operator{
@@ -172,6 +205,36 @@ var foldWholeCase = optest.Operator{
 	Grad: []bool{false},
 }
 
+var keyOrderCase = optest.Operator{
+	Op:     ops.KeyOrderOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.KeyOrder(a.In[0])}
+	},
+	Domain: [2]float64{-4, 4},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}},
+		{Shapes: [][]int{{0}}},
+		{Shapes: [][]int{{5000}}},
+	},
+	Grad: []bool{false},
+}
+
+var keyOrderPartsCase = optest.Operator{
+	Op:     ops.KeyOrderPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.KeyOrderParts(a.In[0])}
+	},
+	Domain: [2]float64{-4, 4},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{7}}},
+	},
+	Grad: []bool{false},
+}
+
 var multinomialCase = optest.Operator{
 	Op:     ops.MultinomialOp(),
 	Schema: "ops.yaml",
@@ -293,11 +356,11 @@ var randintCase = optest.Operator{
 	},
 }
 
-var randintElementsCase = optest.Operator{
-	Op:     ops.RandintElementsOp(),
+var randintDrawnCase = optest.Operator{
+	Op:     ops.RandintDrawnOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RandintElements(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
+		return []*core.Tensor{ops.RandintDrawn(a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Int, a.Attrs[4].Int, a.Place)}
 	},
 	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0), ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},

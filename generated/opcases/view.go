@@ -308,6 +308,40 @@ var narrowCase = optest.Operator{
 	},
 }
 
+var onDiagonalCase = optest.Operator{
+	Op:     ops.OnDiagonalOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.OnDiagonal(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 4}), ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 4}), ir.IntValue(1)}},
+		{Shapes: [][]int{{3, 2}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 4, 5}), ir.IntValue(-2)}},
+		{Shapes: [][]int{{2, 0}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 0, 3}), ir.IntValue(0)}},
+		{Shapes: [][]int{{70}}, Attrs: []ir.Value{ir.IntsValue([]int{70, 80}), ir.IntValue(3)}},
+	},
+	Grad: []bool{true},
+}
+
+var onDiagonalPartsCase = optest.Operator{
+	Op:     ops.OnDiagonalPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.OnDiagonalParts(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int))}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 5, 4}), ir.IntValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var permuteCase = optest.Operator{
 	Op:     ops.PermuteOp(),
 	Schema: "ops.yaml",
@@ -540,51 +574,6 @@ var squeezeCase = optest.Operator{
 	Bench: []optest.Bench{
 		{PyTorch: "squeeze(x, dims)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, 1, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{1})}}
-		}},
-	},
-}
-
-var swapaxesCase = optest.Operator{
-	Op:     ops.SwapaxesOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.Swapaxes(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.SwapaxesOut(dst, a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "swapaxes(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
-		}},
-	},
-}
-
-var tCase = optest.Operator{
-	Op:     ops.TOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.T(a.In[0])}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.TOut(dst, a.In[0])
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "t(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
 		}},
 	},
 }

@@ -9,6 +9,51 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var swapaxesCase = optest.Operator{
+	Op:     ops.SwapaxesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Swapaxes(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.SwapaxesOut(dst, a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int))
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(2)}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "swapaxes(x, dim0, dim1)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(1)}}
+		}},
+	},
+}
+
+var tCase = optest.Operator{
+	Op:     ops.TOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.T(a.In[0])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.TOut(dst, a.In[0])
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}}},
+	},
+	Grad: []bool{true},
+	Bench: []optest.Bench{
+		{PyTorch: "t(x)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}}}
+		}},
+	},
+}
+
 var transposeCase = optest.Operator{
 	Op:     ops.TransposeOp(),
 	Schema: "ops.yaml",

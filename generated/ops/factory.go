@@ -143,7 +143,7 @@ func eyeCompose(rows, cols int, place *core.Placement) *core.Tensor {
 	if rows < 1 || cols < 1 {
 		return Zeros([]int{rows, cols}, place)
 	}
-	return DiagonalGrad(Ones([]int{min(rows, cols)}, place), []int{rows, cols}, 0, 0, 1)
+	return OnDiagonal(Ones([]int{min(rows, cols)}, place), []int{rows, cols}, 0)
 }
 
 var fullOp = ir.Op{

@@ -3,7 +3,6 @@
 package ops
 
 import (
-	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
@@ -40,22 +39,59 @@ func Bernoulli(x *core.Tensor, seed, offset int64) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return bernoulliCompose(x, seed, offset)
-		})
+		out = bernoulliCompose(x, seed, offset)
 	})
 	core.Composed(&bernoulliOp, in, out)
 	return out
 }
 
 func bernoulliCompose(x *core.Tensor, seed, offset int64) *core.Tensor {
-	return BernoulliElements(x, Sum(Probabilities(NoProbability(x), 0), nil, false, ir.Invalid), seed, offset)
+	return BernoulliChecked(x, seed, offset)
 }
 
 // BernoulliOut is Bernoulli with the result written to dst, which has its
 // shape and device.
 func BernoulliOut(dst, x *core.Tensor, seed, offset int64) error {
 	return core.CopyOut(dst, &bernoulliOp, Bernoulli(x, seed, offset))
+}
+
+var bernoulliCheckedOp = ir.Op{
+	Name:    "bernoulli_checked",
+	Doc:     "is bernoulli in one pass, which checks the probabilities that it reads.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Bernoulli}}},
+	Parts:   true,
+	Tags:    ir.TagSeeded | ir.TagHidden,
+}
+
+// BernoulliCheckedOp returns the descriptor of bernoulli_checked, which must
+// not be changed.
+func BernoulliCheckedOp() *ir.Op {
+	return &bernoulliCheckedOp
+}
+
+// BernoulliChecked is bernoulli in one pass, which checks the probabilities
+// that it reads.
+func BernoulliChecked(x *core.Tensor, seed, offset int64) *core.Tensor {
+	if core.InParts(&bernoulliCheckedOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return BernoulliParts(x, seed, offset)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &bernoulliCheckedOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
 }
 
 var bernoulliElementsOp = ir.Op{
@@ -87,6 +123,45 @@ func BernoulliElements(x, checked *core.Tensor, seed, offset int64) *core.Tensor
 		Op:    &bernoulliElementsOp,
 		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
 	}, x, checked)
+}
+
+var bernoulliPartsOp = ir.Op{
+	Name:    "bernoulli_parts",
+	Doc:     "is bernoulli as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSeeded | ir.TagHidden,
+}
+
+// BernoulliPartsOp returns the descriptor of bernoulli_parts, which must not
+// be changed.
+func BernoulliPartsOp() *ir.Op {
+	return &bernoulliPartsOp
+}
+
+// BernoulliParts is bernoulli as a composition.
+func BernoulliParts(x *core.Tensor, seed, offset int64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&bernoulliPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return bernoulliPartsCompose(x, seed, offset)
+		})
+	})
+	core.Composed(&bernoulliPartsOp, in, out)
+	return out
+}
+
+func bernoulliPartsCompose(x *core.Tensor, seed, offset int64) *core.Tensor {
+	return BernoulliElements(x, Sum(Probabilities(NoProbability(x), 0), nil, false, ir.Invalid), seed, offset)
 }
 
 var checkWeightsOp = ir.Op{
@@ -422,6 +497,78 @@ func FoldWhole(x *core.Tensor, low, high int) *core.Tensor {
 	}, x)
 }
 
+var keyOrderOp = ir.Op{
+	Name:    "key_order",
+	Doc:     "returns where the elements of x, along one axis, are in ascending order; equal ones keep theirs.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.KeyOrder}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// KeyOrderOp returns the descriptor of key_order, which must not be changed.
+func KeyOrderOp() *ir.Op {
+	return &keyOrderOp
+}
+
+// KeyOrder returns where the elements of x, along one axis, are in ascending
+// order; equal ones keep theirs. It is made for random ones.
+func KeyOrder(x *core.Tensor) *core.Tensor {
+	if core.InParts(&keyOrderOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return KeyOrderParts(x)
+	}
+	return core.KernelOne(core.Apply{
+		Op: &keyOrderOp,
+		In: []*core.Tensor{x},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
+}
+
+var keyOrderPartsOp = ir.Op{
+	Name:    "key_order_parts",
+	Doc:     "is key_order as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// KeyOrderPartsOp returns the descriptor of key_order_parts, which must not
+// be changed.
+func KeyOrderPartsOp() *ir.Op {
+	return &keyOrderPartsOp
+}
+
+// KeyOrderParts is key_order as a composition.
+func KeyOrderParts(x *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&keyOrderPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = keyOrderPartsCompose(x)
+	})
+	core.Composed(&keyOrderPartsOp, in, out)
+	return out
+}
+
+func keyOrderPartsCompose(x *core.Tensor) *core.Tensor {
+	return SortPlaces(x, 0, false)
+}
+
 var multinomialOp = ir.Op{
 	Name:    "multinomial",
 	Doc:     "draws n of the elements along the last axis of x with probabilities proportional to x, and returns their int64 positions.",
@@ -514,133 +661,4 @@ func NoProbability(x *core.Tensor) *core.Tensor {
 	return core.Elementwise(core.Apply{
 		Op: &noProbabilityOp,
 	}, x)
-}
-
-var noWeightOp = ir.Op{
-	Name:    "no_weight",
-	Doc:     "returns whether x is negative, infinite or NaN.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteCompare,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"!(x >= 0 && isfinite(x))"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.NoWeight}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "no_weight"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// NoWeightOp returns the descriptor of no_weight, which must not be changed.
-func NoWeightOp() *ir.Op {
-	return &noWeightOp
-}
-
-// NoWeight returns whether x is negative, infinite or NaN.
-func NoWeight(x *core.Tensor) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op: &noWeightOp,
-	}, x)
-}
-
-var probabilitiesOp = ir.Op{
-	Name:    "probabilities",
-	Doc:     "returns the positions of the true elements of bad; that there are n of them, which is 0, is checked.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "bad"}},
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassBool,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Probabilities)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Probabilities}}},
-	Tags:    ir.TagHidden,
-}
-
-// ProbabilitiesOp returns the descriptor of probabilities, which must not be
-// changed.
-func ProbabilitiesOp() *ir.Op {
-	return &probabilitiesOp
-}
-
-// Probabilities returns the positions of the true elements of bad; that there
-// are n of them, which is 0, is checked.
-func Probabilities(bad *core.Tensor, n int) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &probabilitiesOp,
-		In:    []*core.Tensor{bad},
-		Attrs: []ir.Value{ir.IntValue(n)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.NonzeroShape(bad.Shape(), n))
-		},
-	})
-}
-
-var raceOp = ir.Op{
-	Name:    "race",
-	Doc:     "returns log(x) minus the logarithm of an exponential variable, whose order draws without replacement.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"}, Indexed: true},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.Race}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "race"}}},
-	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
-}
-
-// RaceOp returns the descriptor of race, which must not be changed.
-func RaceOp() *ir.Op {
-	return &raceOp
-}
-
-// Race returns log(x) minus the logarithm of an exponential variable, whose
-// order draws without replacement.
-func Race(x *core.Tensor, seed, offset int64) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &raceOp,
-		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
-	}, x)
-}
-
-var randOp = ir.Op{
-	Name:    "rand",
-	Doc:     "returns random numbers uniform in [0, 1).",
-	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSeeded | ir.TagFactory,
-}
-
-// RandOp returns the descriptor of rand, which must not be changed.
-func RandOp() *ir.Op {
-	return &randOp
-}
-
-// Rand returns random numbers uniform in [0, 1). They are drawn so that none
-// rounds to 1 in any dtype. Both parts of complex ones are uniform.
-func Rand(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return randCompose(shape, seed, offset, place)
-		})
-	})
-	core.Composed(&randOp, nil, out)
-	return out
-}
-
-func randCompose(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
-	if shapes.IsComplex(core.Look(Empty([]int{0}, place)).DType()) {
-		return UniformParts(shape, seed, offset, place)
-	}
-	return UniformGrid(shape, shapes.GridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
 }

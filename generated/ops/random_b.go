@@ -5,11 +5,141 @@ package ops
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var noWeightOp = ir.Op{
+	Name:    "no_weight",
+	Doc:     "returns whether x is negative, infinite or NaN.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Bool}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteCompare,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"!(x >= 0 && isfinite(x))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.NoWeight}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "no_weight"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// NoWeightOp returns the descriptor of no_weight, which must not be changed.
+func NoWeightOp() *ir.Op {
+	return &noWeightOp
+}
+
+// NoWeight returns whether x is negative, infinite or NaN.
+func NoWeight(x *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op: &noWeightOp,
+	}, x)
+}
+
+var probabilitiesOp = ir.Op{
+	Name:    "probabilities",
+	Doc:     "returns the positions of the true elements of bad; that there are n of them, which is 0, is checked.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "bad"}},
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Probabilities)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Probabilities}}},
+	Tags:    ir.TagHidden,
+}
+
+// ProbabilitiesOp returns the descriptor of probabilities, which must not be
+// changed.
+func ProbabilitiesOp() *ir.Op {
+	return &probabilitiesOp
+}
+
+// Probabilities returns the positions of the true elements of bad; that there
+// are n of them, which is 0, is checked.
+func Probabilities(bad *core.Tensor, n int) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &probabilitiesOp,
+		In:    []*core.Tensor{bad},
+		Attrs: []ir.Value{ir.IntValue(n)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.NonzeroShape(bad.Shape(), n))
+		},
+	})
+}
+
+var raceOp = ir.Op{
+	Name:    "race",
+	Doc:     "returns log(x) minus the logarithm of an exponential variable, whose order draws without replacement.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(x > 0, log(x/-log1p(-uniform(seed, offset))), -Inf)"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.Race}, {For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "race"}}},
+	Tags: ir.TagPointwise | ir.TagSeeded | ir.TagHidden,
+}
+
+// RaceOp returns the descriptor of race, which must not be changed.
+func RaceOp() *ir.Op {
+	return &raceOp
+}
+
+// Race returns log(x) minus the logarithm of an exponential variable, whose
+// order draws without replacement.
+func Race(x *core.Tensor, seed, offset int64) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &raceOp,
+		Attrs: []ir.Value{ir.IntValue(seed), ir.IntValue(offset)},
+	}, x)
+}
+
+var randOp = ir.Op{
+	Name:    "rand",
+	Doc:     "returns random numbers uniform in [0, 1).",
+	Kind:    ir.Composition,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSeeded | ir.TagFactory,
+}
+
+// RandOp returns the descriptor of rand, which must not be changed.
+func RandOp() *ir.Op {
+	return &randOp
+}
+
+// Rand returns random numbers uniform in [0, 1). They are drawn so that none
+// rounds to 1 in any dtype. Both parts of complex ones are uniform.
+func Rand(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return randCompose(shape, seed, offset, place)
+		})
+	})
+	core.Composed(&randOp, nil, out)
+	return out
+}
+
+func randCompose(shape []int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if shapes.IsComplex(core.Look(Empty([]int{0}, place)).DType()) {
+		return UniformParts(shape, seed, offset, place)
+	}
+	return UniformGrid(shape, shapes.GridOf(core.Look(Empty([]int{0}, place)).DType()), seed, offset, place)
+}
 
 var randintOp = ir.Op{
 	Name:    "randint",
@@ -49,43 +179,43 @@ func randintCompose(shape []int, low, high int, seed, offset int64, place *core.
 	if float64(high)-float64(low) >= 9.2e+18 {
 		return RandintWide(shape, low, high, seed, offset, place)
 	}
-	return RandintElements(shape, low, high, seed, offset, place)
+	return RandintDrawn(shape, low, high, seed, offset, place)
 }
 
-var randintElementsOp = ir.Op{
-	Name:    "randint_elements",
-	Doc:     "returns randint of a high that is greater than low.",
-	Kind:    ir.Elementwise,
+var randintDrawnOp = ir.Op{
+	Name:    "randint_drawn",
+	Doc:     "returns randint of a high that is greater than low, by less than 2^63.",
+	Kind:    ir.Opaque,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.SetOf(ir.Int64),
 	Promote: ir.PromoteFixed,
 	Fixed:   ir.Int64,
 	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"low + remainder(random_bits(seed, offset), high - low)"}, Indexed: true},
-	},
-	Code:  []ir.Code{{For: "cuda", Of: &code.Kernels{Module: "random", Symbol: "randint_elements"}}},
-	Parts: true,
-	Tags:  ir.TagSeeded | ir.TagFactory | ir.TagHidden,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Randint}}},
+	Parts:   true,
+	Tags:    ir.TagSeeded | ir.TagFactory | ir.TagHidden,
 }
 
-// RandintElementsOp returns the descriptor of randint_elements, which must
-// not be changed.
-func RandintElementsOp() *ir.Op {
-	return &randintElementsOp
+// RandintDrawnOp returns the descriptor of randint_drawn, which must not be
+// changed.
+func RandintDrawnOp() *ir.Op {
+	return &randintDrawnOp
 }
 
-// RandintElements returns randint of a high that is greater than low.
-func RandintElements(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
-	if core.InParts(&randintElementsOp, place) {
+// RandintDrawn returns randint of a high that is greater than low, by less
+// than 2^63.
+func RandintDrawn(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if core.InParts(&randintDrawnOp, place) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(shape))
+	}) {
 		return RandintFolded(shape, low, high, seed, offset, place)
 	}
-	return core.Elementwise(core.Apply{
-		Op:    &randintElementsOp,
+	return core.KernelOne(core.Apply{
+		Op:    &randintDrawnOp,
 		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)},
 		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
+			return oneShape(shapes.SameShape(shape))
 		},
 		Place: place,
 	})
@@ -93,7 +223,7 @@ func RandintElements(shape []int, low, high int, seed, offset int64, place *core
 
 var randintFoldedOp = ir.Op{
 	Name:    "randint_folded",
-	Doc:     "is randint_elements, drawn before it is brought to where it belongs.",
+	Doc:     "is randint_drawn, drawn before it is brought to where it belongs.",
 	Kind:    ir.Composition,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -109,7 +239,7 @@ func RandintFoldedOp() *ir.Op {
 	return &randintFoldedOp
 }
 
-// RandintFolded is randint_elements, drawn before it is brought to where it
+// RandintFolded is randint_drawn, drawn before it is brought to where it
 // belongs.
 func RandintFolded(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
 	var out *core.Tensor
@@ -128,7 +258,7 @@ func randintFoldedCompose(shape []int, low, high int, seed, offset int64, place 
 
 var randintWideOp = ir.Op{
 	Name:    "randint_wide",
-	Doc:     "is randint_elements of limits that may lie farther apart than int64 holds.",
+	Doc:     "is randint_drawn of limits that may lie farther apart than int64 holds.",
 	Kind:    ir.Elementwise,
 	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "low", Kind: ir.AttrInt}, {Name: "high", Kind: ir.AttrInt}, {Name: "seed", Kind: ir.AttrInt, Draws: ir.DrawsSeed}, {Name: "offset", Kind: ir.AttrInt, Draws: ir.DrawsOffset}},
 	Out:     []ir.Result{{Name: "out"}},
@@ -149,7 +279,7 @@ func RandintWideOp() *ir.Op {
 	return &randintWideOp
 }
 
-// RandintWide is randint_elements of limits that may lie farther apart than
+// RandintWide is randint_drawn of limits that may lie farther apart than
 // int64 holds.
 func RandintWide(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
 	return core.Elementwise(core.Apply{
@@ -297,7 +427,7 @@ func Randperm(n int, seed, offset int64, place *core.Placement) *core.Tensor {
 }
 
 func randpermCompose(n int, seed, offset int64, place *core.Placement) *core.Tensor {
-	return SortPlaces(RandomKeys([]int{n}, seed, offset, place), 0, false)
+	return KeyOrder(RandomKeys([]int{n}, seed, offset, place))
 }
 
 var scaledUniformOp = ir.Op{

@@ -3,6 +3,8 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -232,7 +234,7 @@ func DiagEmbed(x *core.Tensor, offset int) *core.Tensor {
 }
 
 func diagEmbedCompose(x *core.Tensor, offset int) *core.Tensor {
-	return DiagonalGrad(WithAxes(x, 1), shapes.EmbeddedShape(x.Shape(), offset), offset, -2, -1)
+	return OnDiagonal(WithAxes(x, 1), shapes.EmbeddedShape(x.Shape(), offset), offset)
 }
 
 // DiagEmbedOut is DiagEmbed with the result written to dst, which has its
@@ -565,77 +567,84 @@ func narrowBackward(grad *core.Grad) {
 	grad.Set(0, PadConstant(dy, shapes.PadNarrow(grad.InShape(0), dim, start, length), ir.IntScalar(0)))
 }
 
-var permuteOp = ir.Op{
-	Name:    "permute",
-	Doc:     "returns x with its axes in the order of dims, which names each once.",
-	Kind:    ir.ViewBody,
+var onDiagonalOp = ir.Op{
+	Name:    "on_diagonal",
+	Doc:     "returns matrices of the shape input with the last axis of x on the diagonal that lies offset columns from the main one, and zeros elsewhere.",
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.OnDiagonal}}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
 }
 
-// PermuteOp returns the descriptor of permute, which must not be changed.
-func PermuteOp() *ir.Op {
-	return &permuteOp
+// OnDiagonalOp returns the descriptor of on_diagonal, which must not be
+// changed.
+func OnDiagonalOp() *ir.Op {
+	return &onDiagonalOp
 }
 
-// Permute returns x with its axes in the order of dims, which names each
-// once.
-func Permute(x *core.Tensor, dims []int) *core.Tensor {
-	layout, err := ir.PermuteView(x.Layout(), dims)
-	return core.View(core.Apply{
-		Op:       &permuteOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(dims)},
-		Backward: permuteBackward,
-	}, layout, err)
+// OnDiagonal returns matrices of the shape input with the last axis of x on
+// the diagonal that lies offset columns from the main one, and zeros
+// elsewhere.
+func OnDiagonal(x *core.Tensor, input []int, offset int) *core.Tensor {
+	if core.InParts(&onDiagonalOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.OnDiagonalShape(x.Shape(), input, offset))
+	}) {
+		return OnDiagonalParts(x, input, offset)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &onDiagonalOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(input), ir.IntValue(offset)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.OnDiagonalShape(x.Shape(), input, offset))
+		},
+		Backward: onDiagonalBackward,
+	})
 }
 
-// permuteBackward is the gradient of permute.
-func permuteBackward(grad *core.Grad) {
+// onDiagonalBackward is the gradient of on_diagonal.
+func onDiagonalBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
-	dims := grad.Attr(0).Ints
-	grad.Set(0, Permute(dy, shapes.InversePerm(dims)))
+	offset := int(grad.Attr(1).Int)
+	grad.Set(0, Diagonal(dy, offset, -2, -1))
 }
 
-var regionOp = ir.Op{
-	Name:    "region",
-	Doc:     "returns the elements of x that are step apart along each axis, as many as extents says, from start on.",
-	Kind:    ir.ViewBody,
+var onDiagonalPartsOp = ir.Op{
+	Name:    "on_diagonal_parts",
+	Doc:     "is on_diagonal as a composition.",
+	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "start", Kind: ir.AttrInts}, {Name: "extents", Kind: ir.AttrInts}, {Name: "step", Kind: ir.AttrInts}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "offset", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out"}},
 	DTypes:  ir.ClassAll,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
+	Tags:    ir.TagHidden,
 }
 
-// RegionOp returns the descriptor of region, which must not be changed.
-func RegionOp() *ir.Op {
-	return &regionOp
+// OnDiagonalPartsOp returns the descriptor of on_diagonal_parts, which must
+// not be changed.
+func OnDiagonalPartsOp() *ir.Op {
+	return &onDiagonalPartsOp
 }
 
-// Region returns the elements of x that are step apart along each axis, as
-// many as extents says, from start on.
-func Region(x *core.Tensor, start, extents, step []int) *core.Tensor {
-	layout, err := ir.RegionView(x.Layout(), start, extents, step)
-	return core.View(core.Apply{
-		Op:       &regionOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntsValue(start), ir.IntsValue(extents), ir.IntsValue(step)},
-		Backward: regionBackward,
-	}, layout, err)
+// OnDiagonalParts is on_diagonal as a composition.
+func OnDiagonalParts(x *core.Tensor, input []int, offset int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&onDiagonalPartsOp, in...); t != nil {
+		return t
+	}
+	out := onDiagonalPartsCompose(x, input, offset)
+	core.Composed(&onDiagonalPartsOp, in, out)
+	return out
 }
 
-// regionBackward is the gradient of region.
-func regionBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	start := grad.Attr(0).Ints
-	step := grad.Attr(2).Ints
-	grad.Set(0, RegionPlaced(dy, grad.InShape(0), start, step))
+func onDiagonalPartsCompose(x *core.Tensor, input []int, offset int) *core.Tensor {
+	return DiagonalGrad(x, input, offset, -2, -1)
 }

@@ -6,8 +6,90 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var unfoldOp = ir.Op{
+	Name:    "unfold",
+	Doc:     "returns windows of length elements along dim, step apart, as a new last axis; axis dim counts the windows.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "length", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView,
+}
+
+// UnfoldOp returns the descriptor of unfold, which must not be changed.
+func UnfoldOp() *ir.Op {
+	return &unfoldOp
+}
+
+// Unfold returns windows of length elements along dim, step apart, as a new
+// last axis; axis dim counts the windows. A scalar is read as one element.
+func Unfold(x *core.Tensor, dim, length, step int) *core.Tensor {
+	layout, err := ir.UnfoldView(x.Layout(), dim, length, step)
+	return core.View(core.Apply{
+		Op:       &unfoldOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim), ir.IntValue(length), ir.IntValue(step)},
+		Backward: unfoldBackward,
+	}, layout, err)
+}
+
+// unfoldBackward is the gradient of unfold.
+func unfoldBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dim := int(grad.Attr(0).Int)
+	length := int(grad.Attr(1).Int)
+	step := int(grad.Attr(2).Int)
+	grad.Set(0, UnfoldGrad(dy, grad.InShape(0), dim, length, step))
+}
+
+var unfoldGradOp = ir.Op{
+	Name:    "unfold_grad",
+	Doc:     "returns the gradient of unfold with respect to its operand of the given shape, from the gradient g of its result.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}},
+	Attrs:   []ir.Attr{{Name: "input", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "length", Kind: ir.AttrInt}, {Name: "step", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// UnfoldGradOp returns the descriptor of unfold_grad, which must not be
+// changed.
+func UnfoldGradOp() *ir.Op {
+	return &unfoldGradOp
+}
+
+// UnfoldGrad returns the gradient of unfold with respect to its operand of
+// the given shape, from the gradient g of its result.
+func UnfoldGrad(g *core.Tensor, input []int, dim, length, step int) *core.Tensor {
+	in := []*core.Tensor{g}
+	if t := core.Refused(&unfoldGradOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return unfoldGradCompose(g, input, dim, length, step)
+	})
+	core.Composed(&unfoldGradOp, in, out)
+	return out
+}
+
+func unfoldGradCompose(g *core.Tensor, input []int, dim, length, step int) *core.Tensor {
+	if len(input) == 0 {
+		return SumTo(g, input)
+	}
+	axis := shapes.NormDim(len(g.Shape())-1, dim)
+	row := Flatten(Movedim(g, []int{-1}, []int{axis + 1}), axis, axis+1)
+	return IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(g)), input), axis, WindowIndex([]int{shapes.Size(core.Look(row).Shape(), axis)}, length, step, core.PlacementLike(g)), row)
+}
 
 var unsqueezeOp = ir.Op{
 	Name:    "unsqueeze",

@@ -19,6 +19,22 @@ func PadDim(rank, dim, before, after int) []int {
 	return out
 }
 
+// OnDiagonalShape returns input, the shape of matrices whose diagonal offset columns from the
+// main one the rows of x are.
+func OnDiagonalShape(x, input []int, offset int) ([]int, error) {
+	n := len(input)
+	if n < 2 || n != len(x)+1 || !slices.Equal(x[:n-2], input[:n-2]) {
+		return nil, ir.ShapeErrorf("matrices of shape %v have no diagonals of shape %v", input, x)
+	}
+	if err := ir.CheckShape(input); err != nil {
+		return nil, err
+	}
+	if length := max(0, min(input[n-2]+min(offset, 0), input[n-1]-max(offset, 0))); length != x[n-2] {
+		return nil, ir.ShapeErrorf("the diagonal %d columns from the main one of %d x %d elements has %d, not %d", offset, input[n-2], input[n-1], length, x[n-2])
+	}
+	return input, nil
+}
+
 // EmbeddedShape returns the shape of the matrices that have rows of the last axis of
 // shape on the diagonal that lies offset columns from the main one.
 func EmbeddedShape(shape []int, offset int) []int {

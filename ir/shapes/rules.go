@@ -20,6 +20,7 @@ var Rules = map[string]any{
 	"along":                   AlongShape,
 	"cat":                     CatShape,
 	"pad":                     PadShape,
+	"on_diagonal":             OnDiagonalShape,
 	"flip":                    FlipShape,
 	"gather":                  GatherShape,
 	"scatter":                 ScatterShape,

@@ -22,12 +22,12 @@ const (
 const memcpyBytes = 1 << 20
 
 // moveKernels are the kernels of copy.cu, by the logarithm of the element's size.
-var moveKernels = [5]struct{ fill, copy, strided, transpose, narrow string }{
-	{"fill_b1", "copy_b1", "copy_b1_strided", "transpose_b1", "narrow_b1"},
-	{"fill_b2", "copy_b2", "copy_b2_strided", "transpose_b2", "narrow_b2"},
-	{"fill_b4", "copy_b4", "copy_b4_strided", "transpose_b4", "narrow_b4"},
-	{"fill_b8", "copy_b8", "copy_b8_strided", "transpose_b8", "narrow_b8"},
-	{"fill_b16", "copy_b16", "copy_b16_strided", "transpose_b16", "narrow_b16"},
+var moveKernels = [5]struct{ fill, copy, strided, transpose, narrow, spread string }{
+	{"fill_b1", "copy_b1", "copy_b1_strided", "transpose_b1", "narrow_b1", "spread_b1"},
+	{"fill_b2", "copy_b2", "copy_b2_strided", "transpose_b2", "narrow_b2", "spread_b2"},
+	{"fill_b4", "copy_b4", "copy_b4_strided", "transpose_b4", "narrow_b4", "spread_b4"},
+	{"fill_b8", "copy_b8", "copy_b8_strided", "transpose_b8", "narrow_b8", "spread_b8"},
+	{"fill_b16", "copy_b16", "copy_b16_strided", "transpose_b16", "narrow_b16", ""},
 }
 
 func log2(size int64) int {
@@ -140,16 +140,39 @@ func (x *Context) move(l *layout, m move) error {
 	if l.contiguous() {
 		return x.moveRun(l.count, m)
 	}
+	names := &moveKernels[log2(m.size)]
+	if n := vectorBytes / m.size; n > 1 && m.dst%vectorBytes == 0 && l.spread(n) {
+		x.params.Reset()
+		l.encode(&x.params, 0)
+		x.params.Uint64(m.dst)
+		x.params.Uint64(m.src)
+		return x.start(copyModule, names.spread, (l.count/n+elementwiseThreads-1)/elementwiseThreads)
+	}
 	if a := l.transposed(); a > 0 {
 		return x.transpose(l, m, a)
 	}
-	names := &moveKernels[log2(m.size)]
 	return x.eachPiece(l, func(p *layout, first int64, dst, src int64) error {
 		x.params.Reset()
 		p.encode(&x.params, first)
 		x.pair(m.dst+uint64(dst*m.size), m.src+uint64(src*m.size))
 		return x.start(copyModule, names.strided, (p.count+elementwiseThreads*stridedEach-1)/(elementwiseThreads*stridedEach))
 	})
+}
+
+// spread reports whether l's operand repeats elements along axis 0, and n neighbours of the
+// result lie next to each other, at a multiple of n, in the plane of axes 0 and 1.
+func (l *layout) spread(n int64) bool {
+	if l.rank() < 2 || l.stride(0, 0) != 1 || l.stride(0, 1) != 0 || !l.fits(true) {
+		return false
+	}
+	plane, from := l.extents[0], 1 // where vectors do not cross lines
+	if plane%n != 0 && l.stride(1, 0) == plane {
+		plane, from = plane*l.extents[1], 2
+	}
+	for d := from; d < l.rank(); d++ {
+		plane |= l.stride(d, 0)
+	}
+	return plane%n == 0
 }
 
 // pair adds the struct Operands of one result and one operand, and an empty functor.

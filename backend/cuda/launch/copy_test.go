@@ -61,7 +61,7 @@ func TestCopyCoverage(t *testing.T) {
 			t.Fatalf("shape %v, %s, strides %v from %v: -want +got\n%s", shape, dt, dst.Strides, src.Strides, diff)
 		}
 	}
-	for _, kind := range []string{"copy", "copy_strided", "transpose", "narrow"} {
+	for _, kind := range []string{"copy", "copy_strided", "transpose", "narrow", "spread"} {
 		if seen[kind] < brief.Times(10) {
 			t.Errorf("only %d launches of %s", seen[kind], kind)
 		}
@@ -84,6 +84,21 @@ func deviceMoves(r *reader, grid driver.Dim3, kind string, size int) (out [][4]u
 		for i := range s.count {
 			at := s.locate(uint32(i), 0)
 			out = append(out, [4]uint64{dst, src, uint64(at[0]), uint64(at[1])})
+		}
+	case "spread":
+		// A vector's elements follow one another in the result from where the first is, as they do in
+		// the plane of axes 0 and 1.
+		s := r.space(2)
+		dst, src := uint64(r.i64()), uint64(r.i64())
+		n := int64(16 / size)
+		for first := int64(0); first < s.count; first += n {
+			to := s.locate(uint32(first), 0)[0]
+			if s.count%n != 0 || (dst+uint64(to)*uint64(size))%16 != 0 {
+				return nil // no vector
+			}
+			for i := range n {
+				out = append(out, [4]uint64{dst, src, uint64(to + i), uint64(s.locate(uint32(first+i), 0)[1])})
+			}
 		}
 	case "narrow":
 		s := r.space(2)
@@ -150,6 +165,10 @@ func TestCopyKernels(t *testing.T) {
 		{"weights with gaps", deviceView(1<<30, h, []int{5, 9, 64}, nil), deviceView(2<<30, h, []int{5, 9, 64}, []int{10 * 64, 1, 10}), []string{"transpose_b2"}},
 		{"transposed pairs", deviceView(1<<30, f, []int{64, 96, 2}, nil), deviceView(2<<30, f, []int{64, 96, 2}, []int{2, 128, 1}), []string{"transpose_b8"}},
 		{"repeated row", deviceView(1<<30, f, shape, nil), deviceView(2<<30, f, shape, []int{0, 1}), []string{"copy_b16_strided"}},
+		{"repeated column", deviceView(1<<30, f, shape, nil), deviceView(2<<30, f, shape, []int{1, 0}), []string{"spread_b4"}},
+		{"each twice", deviceView(1<<30, h, []int{6, 32, 2}, nil), deviceView(2<<30, h, []int{6, 32, 2}, []int{32, 1, 0}), []string{"spread_b2"}},
+		{"each thrice", deviceView(1<<30, f, []int{6, 32, 3}, nil), deviceView(2<<30, f, []int{6, 32, 3}, []int{32, 1, 0}), []string{"spread_b4"}},
+		{"each thrice of a few", deviceView(1<<30, f, []int{6, 5, 3}, nil), deviceView(2<<30, f, []int{6, 5, 3}, []int{20, 2, 0}), []string{"copy_b4_strided"}},
 		{"both transposed", deviceView(1<<30, f, shape, transposed), deviceView(2<<30, f, shape, transposed), []string{"copy_b16"}},
 		{"filled with a number", deviceView(1<<30, f, shape, nil), hostNumber(&one, ir.Float64, shape), []string{"fill_b4"}},
 		{"a column filled", deviceView(1<<30, f, []int{64}, []int{96}), hostNumber(&one, ir.Float64, []int{64}), []string{"fill_b4", "copy_b4_strided"}},

@@ -217,7 +217,7 @@ func (x *Context) foldShape(c *ir.Call, f *severalFold, kept *layout, offsets []
 	r := reduceShape{loop: innerLoop, block: driver.Dim3{X: uint32(lanes), Y: uint32(width), Z: 1}, slices: 1}
 	all := (kept.count + width - 1) / width
 	r.blocks = min(all, 1<<31-1)
-	if s := min(int64(x.device.sms)*innerResident/reduceLanes/all, x.folded.count/(lanes*each), maxSlices); s >= 4 {
+	if s := min(int64(x.device.sms)*foldResident/reduceLanes/all, x.folded.count/(lanes*each), maxSlices); s >= 4 {
 		r.slices = s
 	}
 	return r

@@ -10,10 +10,11 @@ import (
 )
 
 const (
-	reduceLanes   = 128 // threads of a block of the inner loop
-	innerResident = 512 // threads of the inner loop that a multiprocessor runs at once, for their registers
-	reduceBlock   = 256 // threads of a block of the other loops
-	reduceEach    = 4   // loads a thread should have, at least
+	reduceLanes   = 128  // threads of a block of the inner loop
+	innerResident = 512  // threads of the inner loop that a multiprocessor runs at once, for their registers
+	foldResident  = 1024 // as many of those of fold.cuh, which have half as many loads under way
+	reduceBlock   = 256  // threads of a block of the other loops
+	reduceEach    = 4    // loads a thread should have, at least
 	maxSlices     = 1 << 15
 	accumulator   = 24 // bytes of the largest accumulator
 )

@@ -61,3 +61,41 @@ func Band(g code.GPU, c *ir.Call) error {
 	}
 	return out.finish(g)
 }
+
+// diagonalBytes is what a thread of the kernel writes zeros to.
+const diagonalBytes = 64
+
+// OnDiagonal returns matrices with the last axis of x on their diagonal that lies attribute
+// offset columns from the main one, and zeros elsewhere.
+func OnDiagonal(g code.GPU, c *ir.Call) error {
+	shape, offset := c.Out[0].Shape, int(c.Attrs[1].Int)
+	count := ir.NumElements(shape)
+	if count == 0 {
+		return nil
+	}
+	x, err := g.Dense(c.In[0], c.Out[0].DType)
+	if err != nil {
+		return err
+	}
+	out, err := contiguous(g, c.Out[0], x.DType)
+	if err != nil {
+		return err
+	}
+	rows, cols, size := shape[len(shape)-2], shape[len(shape)-1], x.DType.Size()
+	length := x.Shape[len(x.Shape)-1]
+	first := 0
+	if length > 0 { // so it lies in the matrix
+		first = max(offset, 0) + max(-offset, 0)*cols
+	}
+	var p driver.Params
+	for _, v := range [...]int{count, rows * cols, first, cols + 1, length} {
+		p.Int64(int64(v))
+	}
+	p.Uint64(out.Addr)
+	p.Uint64(x.Addr)
+	blocks := grid(int64(count), int64(blockThreads*diagonalBytes/size))
+	if err := g.Launch("diagonal", ofUnit("on_diagonal", size), blocks, block(blockThreads), 0, p.Bytes()); err != nil {
+		return err
+	}
+	return out.finish(g)
+}

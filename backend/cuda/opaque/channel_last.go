@@ -38,7 +38,7 @@ const (
 	lastEnd = 8
 )
 
-// overLast launches the three kernels of channel_norm.cu for images whose channels are last: the
+// overLast launches the three kernels of channel_last.cu for images whose channels are last: the
 // first finds so many numbers of each channel of each part, the second puts them together and
 // leaves by numbers a channel for the third, which writes the first result.
 func overLast(g code.GPU, c *ir.Call, kernels []string, images int, numbers, by int64) error {
@@ -75,7 +75,7 @@ func overLast(g code.GPU, c *ir.Call, kernels []string, images int, numbers, by 
 	p.Float64(c.Attrs[0].Scalar.Float())
 	all := [3]int{int(across), int(parts), 1}
 	for i, blocks := range [][3]int{all, grid(channels, lastEnd), all} {
-		if err := g.Launch("channel_norm", ofType(kernels[i], out.DType), blocks, block(blockThreads), 0, p.Bytes()); err != nil {
+		if err := g.Launch("channel_last", ofType(kernels[i], out.DType), blocks, block(blockThreads), 0, p.Bytes()); err != nil {
 			return err
 		}
 	}

@@ -75,14 +75,14 @@ func TestChannelsLast(t *testing.T) {
 		parts       lastRows
 	}{
 		{"all last", ir.BFloat16, 24, true, true, []string{
-			"channel_norm last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_norm last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_norm last_norm_bfloat16 [1 3 1] [256 1 1] 0",
+			"channel_last last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_last last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_last last_norm_bfloat16 [1 3 1] [256 1 1] 0",
 		}, lastRows{600, 24, 256, 3, 4, 0}},
 		{"many channels", ir.Float16, 512, true, true, []string{
-			"channel_norm last_moments_float16 [2 7 1] [256 1 1] 0", "channel_norm last_norm_end_float16 [64 1 1] [256 1 1] 0", "channel_norm last_norm_float16 [2 7 1] [256 1 1] 0",
+			"channel_last last_moments_float16 [2 7 1] [256 1 1] 0", "channel_last last_norm_end_float16 [64 1 1] [256 1 1] 0", "channel_last last_norm_float16 [2 7 1] [256 1 1] 0",
 		}, lastRows{600, 512, 96, 7, 32, 0}},
 		{"an operand otherwise", ir.BFloat16, 24, true, false, []string{
 			"store 200000 to 1000",
-			"channel_norm last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_norm last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_norm last_norm_bfloat16 [1 3 1] [256 1 1] 0",
+			"channel_last last_moments_bfloat16 [1 3 1] [256 1 1] 0", "channel_last last_norm_end_bfloat16 [3 1 1] [256 1 1] 0", "channel_last last_norm_bfloat16 [1 3 1] [256 1 1] 0",
 		}, lastRows{600, 24, 256, 3, 4, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -50,7 +50,7 @@ var names = [...]string{
 // written unchanged.
 type Error struct {
 	Operator     string
-	Value, Limit int64 // the index and the axis' extent, or the elements found and wanted
+	Value, Limit int64 // the index and the axis' extent, or the elements found and wanted, 0 for an unknown number
 }
 
 func (e *Error) Error() string {
@@ -58,8 +58,12 @@ func (e *Error) Error() string {
 	case names[NonzeroSized]:
 		return fmt.Sprintf("%s: x has %d nonzero elements, not %d", e.Operator, e.Value, e.Limit)
 	case names[Probabilities]:
-		return fmt.Sprintf("%s: x has %d elements or rows that are no probabilities or weights: want numbers from 0 to 1, "+
-			"or finite ones of 0 or more with one above it in each row", e.Operator, e.Value)
+		count := "" // 0 is not known
+		if e.Value > 0 {
+			count = fmt.Sprint(e.Value, " ")
+		}
+		return fmt.Sprintf("%s: x has %selements or rows that are no probabilities or weights: want numbers from 0 to 1, "+
+			"or finite ones of 0 or more with one above it in each row", e.Operator, count)
 	case names[MaskedSelect]:
 		return fmt.Sprintf("%s: mask has %d nonzero elements, not %d", e.Operator, e.Value, e.Limit)
 	}

@@ -155,3 +155,15 @@ func Flip(c *ir.Call) error {
 	store(c.Out[0], out, c.Compute)
 	return nil
 }
+
+// OnDiagonal returns matrices with the last axis of x on their diagonal that lies attribute
+// offset columns from the main one, and zeros elsewhere.
+func OnDiagonal(c *ir.Call) error {
+	x, out, offset := load(c.In[0], c.Compute), newTensor(c.Out[0].Shape, element.Convert(ir.IntScalar(0), c.Compute)), int(c.Attrs[1].Int)
+	each(x.shape, func(at []int) {
+		k := at[len(at)-1]
+		*out.at(append(at[:len(at)-1:len(at)-1], k+max(-offset, 0), k+max(offset, 0))) = *x.at(at)
+	})
+	store(c.Out[0], out, c.Compute)
+	return nil
+}

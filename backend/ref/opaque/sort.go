@@ -53,6 +53,13 @@ func sorted(x tensor[ir.Scalar], axis int, descending bool) (values, indices ten
 	return values, indices
 }
 
+// KeyOrder returns where the elements of x, along its one axis, are in ascending order.
+func KeyOrder(c *ir.Call) error {
+	_, places := sorted(load(c.In[0], ir.Int64), 0, false)
+	store(c.Out[0], places, ir.Int64)
+	return nil
+}
+
 // SortFirst is the first elements that Sort returns, as many as attribute k says.
 func SortFirst(c *ir.Call) error {
 	x := load(c.In[0], c.Compute)
