@@ -29,6 +29,9 @@ var rowwise = []struct {
 	{"a fold alone", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 		return []tensor.Tensor{x[0].Sum(tensor.Dim(-1))}, nil
 	}, 1},
+	{"a fold and what follows", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
+		return []tensor.Tensor{x[0].Mean(tensor.Dim(-1)).AddScalar(2).Square()}, nil
+	}, 1},
 	{"rows without an axis", func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 		m := x[0].Abs().Max(tensor.Dim(-1))
 		return []tensor.Tensor{m.Sqrt().AddScalar(1), x[0].Div(m.Unsqueeze(-1)).Add(x[1])}, nil

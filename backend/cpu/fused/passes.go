@@ -39,12 +39,13 @@ type compiled struct {
 	rows  *fusion.Rows
 	sizes []int    // of an element, by value
 	least int      // elements of a row; shorter ones are quicker as calls over many
+	alone bool     // one fold of an operand is all that goes over rows, which has a loop of its own
 	code  sync.Map // by the operands with one element a row, by bit: a func() *made.Passes
 }
 
 // of returns the code for a call, or nil.
 func (m *compiled) of(c *ir.Call) *made.Passes {
-	if c.Space[1] > x86.LongestRow || c.Space[1] < m.least {
+	if c.Space[1] > x86.LongestRow || c.Space[1] < m.least || m.alone {
 		return nil
 	}
 	single := uint64(0)
@@ -65,10 +66,18 @@ func (m *compiled) prepare() {
 	for v := range m.rows.Single {
 		m.sizes = append(m.sizes, m.dtype(v).Size())
 	}
+	folds := 0
 	for i := range m.rows.Stages {
-		if s := &m.rows.Stages[i]; s.Region != nil && !s.Single {
+		switch s := &m.rows.Stages[i]; {
+		case s.Single:
+		case s.Region != nil:
 			m.least = leastRow
+		default:
+			folds++
 		}
+	}
+	if m.alone = folds == 1 && m.least == leastFolded; m.alone {
+		return
 	}
 	single := uint64(0)
 	for i := range m.rows.Op.In {

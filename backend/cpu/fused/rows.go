@@ -2,6 +2,7 @@ package fused
 
 import (
 	"errors"
+	"runtime"
 	"sync"
 	"unsafe"
 
@@ -18,6 +19,9 @@ import (
 // tileElements is how many elements of rows all stages run over before the next rows: few
 // enough to stay in the second cache, as many as one goroutine takes of an element-wise call.
 const tileElements = 8 << 10
+
+// aloneElements is the same where a fold of operands is all that goes over whole rows.
+const aloneElements = 256 << 10
 
 // Rows returns the function of rows. Where code can be made of all stages they are passes of one
 // function of machine code; otherwise they run as calls of their own over some rows at a time.
@@ -74,6 +78,9 @@ func (t *tiles) run(c *ir.Call) error {
 	}
 	rows, length := c.Space[0], c.Space[1]
 	some := max(1, tileElements/length)
+	if t.compiled.alone { // nothing as long as a row waits in a cache
+		some = max(some, min(aloneElements/length, (rows-1)/(2*runtime.GOMAXPROCS(0))+1))
+	}
 	var failed error
 	var mu sync.Mutex
 	pool.For(rows, some, func(lo, hi int) {
