@@ -162,6 +162,9 @@ func (c *Communicator) end(err error) error {
 		if c.err = err; c.told != nil { // the monitor may have it come back in other words
 			c.err = c.told
 		}
+		if c.comm != 0 {
+			c.clears()
+		}
 	}
 	err = c.err
 	root := c.root
@@ -200,7 +203,12 @@ func (c *Communicator) drop() {
 	}
 	c.mu.Unlock()
 	if comm != 0 {
-		c.giving = c.giveBack(fAbort, comm)
+		spare := c.spare
+		c.spare = device.Memory{}
+		c.giving = c.giveBack(fAbort, func() error {
+			defer c.isClear()
+			return c.release(spare)
+		}, comm)
 	}
 }
 
@@ -211,8 +219,8 @@ type giving struct {
 	err  error         // valid then
 }
 
-// giveBack gives communicators back by one of the library's functions, in the background.
-func (c *Communicator) giveBack(f int, comms ...uintptr) *giving {
+// giveBack gives communicators back by one of the library's functions, in the background, and calls then, if it is not nil.
+func (c *Communicator) giveBack(f int, then func() error, comms ...uintptr) *giving {
 	g := &giving{over: make(chan struct{})}
 	go func() {
 		defer close(g.over)
@@ -221,13 +229,16 @@ func (c *Communicator) giveBack(f int, comms ...uintptr) *giving {
 				g.err = errors.Join(g.err, c.give(f, comm))
 			}
 		}
+		if then != nil {
+			g.err = errors.Join(g.err, then())
+		}
 	}()
 	return g
 }
 
 // lingering is how long one who closes waits for the library, most of the time for less: what it takes back it
-// has free then.
-const lingering = time.Second
+// has free then. Tests change it.
+var lingering = time.Second
 
 // wait waits for a while, and returns what went wrong so far.
 func (g *giving) wait() error {
@@ -296,7 +307,7 @@ func (c *Communicator) shut() (first bool, err error) {
 	c.using.Unlock() // who else calls does not wait for the library, and finds why there is no comm
 	_ = giving.wait()
 	if comm != 0 || root != 0 {
-		err = c.giveBack(fDestroy, comm, root).wait()
+		err = c.giveBack(fDestroy, nil, comm, root).wait()
 	}
 	c.using.Lock()
 	defer c.using.Unlock()
@@ -308,9 +319,7 @@ func (c *Communicator) shut() (first bool, err error) {
 func (c *Communicator) free() (err error) {
 	spare := c.spare
 	c.spare = device.Memory{}
-	if spare.Addr != 0 {
-		err = c.driver.Free(c.device.Index, spare)
-	}
+	err = c.release(spare)
 	c.answers.Lock()
 	defer c.answers.Unlock()
 	c.mu.Lock()
@@ -326,6 +335,9 @@ func (c *Communicator) free() (err error) {
 
 // Do gives calls to a stream, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
+	if c.Err() == nil {
+		othersClear()
+	}
 	c.using.Lock()
 	defer c.leaveLibrary()
 	if err := c.Err(); err != nil || len(calls) == 0 {
