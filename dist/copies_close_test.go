@@ -179,7 +179,7 @@ func TestCopiesOfGoneRank(t *testing.T) {
 			}
 			return sums(g, calls)
 		})
-		wantErrors(t, errs[:2], dist.ErrTimeout, "all-reduce(average) of float32 [3000]", fmt.Sprintf("waited %v for ", timeout))
+		wantErrors(t, errs[:2], dist.ErrTimeout, "all-reduce(average) of float32 [3000]", fmt.Sprintf("waited %v", timeout)) // for others, or for devices where that time is short
 		told = strings.Contains(errs[0].Error(), fmt.Sprintf(", batch %d by copies", calls/2+1)) && strings.Contains(errs[0].Error(), " 2: timeout")
 	}
 	if !told {
