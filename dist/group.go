@@ -62,6 +62,7 @@ type Group struct {
 	timeout time.Duration
 	stream  stream.Stream // an accelerator's, for the group alone
 	give    func()        // gives the stream back
+	unlead  func()        // takes the group's end off ahead
 	untie   func()        // ends that the device waits for others of this process; nil: it does not
 	turns   turns         // beside it
 	queue   queue         // the host's calls
@@ -69,7 +70,7 @@ type Group struct {
 	bound   count         // of its graphs those for which devices wait for one another; mu guards it
 	free    count         // of the others
 	place   atomic.Uint64 // how many calls were made that all ranks make, on an accelerator, by replays, too
-	ahead   ahead         // of other ranks, in replays
+	ahead   *ahead        // what its device was given that other ranks have not come to; with order
 	from    *Group        // that it was split off from, or nil
 	parts   parts         // groups that were split off from it
 
@@ -85,11 +86,15 @@ func newGroup(comm collective.Communicator, timeout time.Duration, o *order) (*G
 	g := &Group{comm: comm, timeout: timeout}
 	if o != nil && comm.Size() > 1 {
 		g.order = o
+		g.ahead, g.unlead = aheadOf(comm.Device())
 		o.join(g)
 	}
 	if d := comm.Device(); d.Accelerator() {
 		var err error
 		if g.stream, g.give, err = takeStream(d); err != nil {
+			if g.unlead != nil {
+				g.unlead()
+			}
 			return nil, errors.Join(err, comm.Close())
 		}
 		if g.order != nil {
@@ -179,6 +184,10 @@ func (g *Group) Close() error {
 	err = errors.Join(err, g.comm.Close())
 	if g.give != nil {
 		g.giveBack()
+	}
+	if g.order != nil {
+		g.ahead.drop(g)
+		g.unlead()
 	}
 	if g.untie != nil {
 		g.untie()

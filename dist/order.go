@@ -1,7 +1,6 @@
 package dist
 
 import (
-	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -142,7 +141,7 @@ func (o *order) replay(r *replayed) error {
 	if err := o.meet(&mine); err != nil {
 		return err
 	}
-	r.group.replayedTo(r.group.place.Add(uint64(len(r.calls))))
+	r.group.place.Add(uint64(len(r.calls)))
 	o.cameOn()
 	i, covered := o.next[rank], false // i is to be the first that does not begin before mine
 	// What another rank came with was compared with all that it overlaps.
@@ -446,19 +445,27 @@ func (r *replayed) Check() error {
 		return nil
 	}
 	g.order.mu.Lock()
-	defer g.order.mu.Unlock()
-	return g.named(g.order.beyond(&mine))
+	err = g.order.beyond(&mine)
+	g.order.mu.Unlock()
+	g.order.fail(err)
+	return g.named(err)
 }
 
-// Note tells other ranks of a replay, once they are near. If they replay another graph, that ends the group.
+// Note tells other ranks of a replay, once they are near. If they replay another graph, or one has left, that ends the
+// group.
 func (r *replayed) Note() error {
 	if len(r.calls) == 0 {
 		return nil
 	}
-	if err := r.group.order.near(r.group); err != nil {
-		return err
+	g := r.group
+	err := g.ended(g.order.near(g, ofReplay))
+	if err == nil {
+		err = r.note()
 	}
-	return r.note()
+	if err == nil && g.order != nil {
+		g.ahead.gave(g, ofReplay)
+	}
+	return err
 }
 
 // note is Note for who has waited for the others.
@@ -474,7 +481,7 @@ func (r *replayed) note() error {
 		return nil
 	}
 	err := g.order.replay(r)
-	if errors.Is(err, collective.ErrMismatch) {
+	if err != nil {
 		g.order.fail(err)
 	}
 	return g.ended(err)
@@ -486,9 +493,12 @@ func (r *replayed) Fail(why error) {
 }
 
 // usable returns why calls that were captured are not made any more, as far as this rank knows.
-func (g *Group) usable() error {
+func (g *Group) usable() error { return g.ended(g.gone()) }
+
+// gone is usable without the rank.
+func (g *Group) gone() error {
 	if g.closed.Load() {
-		return g.named(errLeft)
+		return errLeft
 	}
-	return g.Err()
+	return g.comm.Err()
 }

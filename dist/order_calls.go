@@ -24,16 +24,23 @@ func (m *made) String() string {
 	return m.text
 }
 
-// count notes calls that are made at once. Where other ranks made or replayed others, that ends the group.
+// count notes calls that are made at once, once others are near. Where other ranks made or replayed others, that ends the
+// group.
 func (g *Group) count(calls []*collective.Call) error {
-	if g.order == nil {
+	calls = shared(calls)
+	if g.order == nil || len(calls) == 0 {
 		return nil
 	}
-	err := g.order.make(g, shared(calls), g.binds(false, calls))
+	if err := g.order.near(g, ofCall); err != nil {
+		return err
+	}
+	err := g.order.make(g, calls, g.binds(false, calls))
 	if err != nil {
 		g.order.fail(err)
+		return err
 	}
-	return err
+	g.ahead.gave(g, ofCall)
+	return nil
 }
 
 // make notes a batch of calls that a rank makes at once, and returns how they differ from what other ranks do
