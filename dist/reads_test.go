@@ -3,6 +3,7 @@ package dist_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"sync/atomic"
 	"testing"
@@ -16,6 +17,7 @@ import (
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/optim/checkpoint"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/runtime/stream"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -140,5 +142,82 @@ func TestReadsAfterCalls(t *testing.T) {
 	})...))
 	if drv.reads.Load() < 20 || drv.waits.Load() != 0 {
 		t.Errorf("of %d copies to the host %d waited for their device", drv.reads.Load(), drv.waits.Load())
+	}
+}
+
+// TestReadsHoldUpNobody has one rank read behind a call that the other one comes to only once it has touched the first
+// one's device, taken memory and copied there.
+func TestReadsHoldUpNobody(t *testing.T) {
+	devices := accelerators(t, 2)
+	const bytes = 64 << 20 // more than an allocator keeps
+	for _, n := range []int{1, 10_000, 200_000} {
+		t.Run(fmt.Sprint(n), func(t *testing.T) {
+			reads := make(chan struct{})
+			must(t, errors.Join(together(t, devices, func(g *dist.Group) error {
+				return tensor.Scope(func() error {
+					x := tensor.Ones([]int{n}, tensor.On(g.Device()))
+					if err := g.AllReduce(x, dist.Sum).Wait(context.Background()); err != nil { // joins the ranks
+						return err
+					}
+					if g.Rank() == 1 {
+						<-reads
+						time.Sleep(50 * time.Millisecond) // for the other one to be at it
+						began := time.Now()
+						other := stream.New(devices[0], 0) // not the one that waits for this rank
+						y := tensor.Zeros([]int{bytes}, tensor.On(g.Device()), tensor.OfType(tensor.Uint8))
+						err := errors.Join(y.Err(), tensor.Zeros([]int{bytes}, tensor.OfType(tensor.Uint8), tensor.Pinned()).Err(),
+							stream.Current(g.Device()).WaitStream(other), other.Do(func() error { return x.To(devices[0]).Err() }))
+						t.Logf("the other device was touched for %v", time.Since(began))
+						if err != nil {
+							return err
+						}
+					}
+					err := g.AllReduce(x, dist.Sum).Wait(context.Background())
+					if g.Rank() == 0 {
+						close(reads)
+					}
+					if err != nil {
+						return err
+					}
+					got, err := tensor.Data[float32](x)
+					if err == nil && got[n-1] != 4 {
+						t.Errorf("the sum is %v, want 4", got[n-1])
+					}
+					return err
+				})
+			})...))
+		})
+	}
+}
+
+// BenchmarkReads reads numbers of a device that is of a group with another one, and of one that is of none: when the
+// device has nothing to do, and behind what it computes.
+func BenchmarkReads(b *testing.B) {
+	devices := accelerators(b, 2)
+	for _, n := range []int{1, 1 << 10, 1 << 14, 1 << 17, 1 << 18, 1 << 22} {
+		for _, tied := range []bool{false, true} {
+			for _, behind := range []bool{false, true} {
+				b.Run(fmt.Sprintf("%d/group=%t/behind=%t", 4*n, tied, behind), func(b *testing.B) {
+					if tied {
+						groups, err := dist.Local(devices)
+						must(b, err)
+						defer func() {
+							for _, g := range groups {
+								must(b, g.Close())
+							}
+						}()
+					}
+					x := tensor.Ones([]int{n}, tensor.On(devices[0]))
+					work := tensor.Ones([]int{1 << 22}, tensor.On(devices[0]))
+					to := tensor.Zeros([]int{n})
+					for b.Loop() {
+						if behind {
+							must(b, work.MulScalarInPlace(1))
+						}
+						must(b, to.CopyFrom(x))
+					}
+				})
+			}
+		}
 	}
 }
