@@ -89,6 +89,14 @@ func IsContiguous(shape, strides []int) bool {
 	return true
 }
 
+// WantBelow says, for messages, which numbers name one of n things.
+func WantBelow(n int) string {
+	if n <= 0 {
+		return "there are none"
+	}
+	return fmt.Sprintf("want 0 to %d", n-1)
+}
+
 // Axis returns axis counted from the front for a tensor of the given rank;
 // negative axes count from the back. A scalar has the axes 0 and -1.
 func Axis(axis, rank int) (int, error) {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,7 @@ import (
 //
 //	go run ./examples/devices factories [-device auto|cuda|sim]
 func factories() error {
-	name := flag.String("device", "auto", usage)
+	name := deviceFlag()
 	settings.Parse()
 	return runFactories(os.Stdout, *name)
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -17,7 +16,7 @@ import (
 //
 //	go run ./examples/devices fftcache [-device auto|cuda|sim]
 func fftcache() error {
-	name := flag.String("device", "auto", usage)
+	name := deviceFlag()
 	settings.Parse()
 	return runFFTCache(os.Stdout, *name)
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"time"
 
@@ -9,8 +10,10 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// usage describes the values that use takes, for a flag.
-const usage = "what to run on: cuda, sim for simulated GPUs, or auto for GPUs where there are any"
+// deviceFlag declares the flag whose value use takes.
+func deviceFlag() *string {
+	return flag.String("device", "auto", "what to run on: cuda, sim for simulated GPUs, or auto for GPUs where there are any")
+}
 
 // A machine is what an example runs on.
 type machine struct {

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -24,7 +23,7 @@ import (
 // stream waits for the first, and the tensor's memory is told of the second, so that
 // it is not given to other work of the first while the sum still reads it.
 func streams() error {
-	name := flag.String("device", "auto", usage)
+	name := deviceFlag()
 	settings.Parse()
 	return runStreams(os.Stdout, *name)
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -21,7 +20,7 @@ import (
 // It wants three GPUs. With fewer, the tensors that have no place say why; without any,
 // simulated ones stand for them.
 func threedevices() error {
-	name := flag.String("device", "auto", usage)
+	name := deviceFlag()
 	settings.Parse()
 	return runThreeDevices(os.Stdout, *name)
 }

@@ -19,7 +19,7 @@ import (
 //
 //	go run ./examples/devices timing [-device auto|cuda|sim] [-n 2048] [-products 20]
 func timing() error {
-	name := flag.String("device", "auto", usage)
+	name := deviceFlag()
 	n := flag.Int("n", 0, "rows and columns of the matrices; 0 is 4096, or 16 on simulated GPUs")
 	products := flag.Int("products", 20, "how many products to time")
 	settings.Parse()

@@ -280,7 +280,10 @@ func MatMulShape(x, y []int) ([]int, error) {
 // NormStatsShape returns x, and x with extent 1 in its last axes for each of
 // the statistics, results shapes in all.
 func NormStatsShape(x []int, axes, results int) ([][]int, error) {
-	if axes < 1 || axes > len(x) {
+	switch {
+	case len(x) == 0:
+		return nil, ir.ShapeErrorf("a scalar has no axes to normalize, of which there are %d", axes)
+	case axes < 1 || axes > len(x):
 		return nil, ir.ShapeErrorf("want between 1 and %d axes to normalize in shape %v, have %d", len(x), x, axes)
 	}
 	if results < 1 || results > 8 {

@@ -119,7 +119,10 @@ func ConvolutionGradWeightShape(g, x, kernel, stride, padding, dilation []int, g
 
 // poolShape returns the shape of windows over the last axes of x.
 func poolShape(x, kernel, stride, padding, dilation []int, ceil bool) ([]int, error) {
-	if len(kernel) == 0 || len(kernel) > len(x) {
+	switch {
+	case len(x) == 0:
+		return nil, ir.ShapeErrorf("kernel %v moves over axes, of which a scalar has none", kernel)
+	case len(kernel) == 0 || len(kernel) > len(x):
 		return nil, ir.ShapeErrorf("kernel %v must have between 1 and %d entries for shape %v", kernel, len(x), x)
 	}
 	lead := len(x) - len(kernel)

@@ -178,6 +178,9 @@ var wrongIndices = []wrongCall{
 	{"one hot", func(o *operands) error { return o.index.OneHot(2).Err() }, "one_hot:|scatter: index 2 at position [0 0] is out of range for axis 1 with 2"},
 	{"cross entropy class", func(o *operands) error { return o.square.CrossEntropy(tensor.From([]int64{0, 3, 1})).Err() }, "cross_entropy:|target 3 at position [1] is out of range for 3 classes (want 0 to 2)"},
 	{"nll class", func(o *operands) error { return o.square.NLLLoss(tensor.From([]int64{0, -1, 1})).Err() }, "nll_loss:|target -1 at position [1] is out of range for 3 classes (want 0 to 2)"},
+	{"cross entropy of no classes", func(*operands) error {
+		return tensor.Zeros([]int{1, 0}).CrossEntropy(tensor.From([]int64{0})).Err()
+	}, "cross_entropy:|target 0 at position [0] is out of range for 0 classes (there are none)"},
 	{"topk too many", func(o *operands) error { v, _ := o.mat.Topk(4, 1); return v.Err() }, "topk:|k is 4, want a number from 0 to 3"},
 	{"topk negative", func(o *operands) error { v, _ := o.mat.Topk(-1, 1); return v.Err() }, "topk:|k is -1, want a number from 0 to 3"},
 	{"kthvalue", func(o *operands) error { v, _ := o.mat.Kthvalue(0, 1); return v.Err() }, "kthvalue:|k is 0, want a number from 1 to 3"},

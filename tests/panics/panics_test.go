@@ -13,7 +13,9 @@ import (
 	"math/rand/v2"
 	"os"
 	"reflect"
+	"regexp"
 	"runtime/debug"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -264,6 +266,7 @@ func (p *pool) run(t *testing.T, f reflect.Value, args []reflect.Value) (o outco
 		} else {
 			o.out = f.Call(args)
 		}
+		o.said = emptyRange(o.out)
 		for _, v := range o.out {
 			follow(v)
 		}
@@ -280,6 +283,32 @@ func (p *pool) run(t *testing.T, f reflect.Value, args []reflect.Value) (o outco
 	case <-time.After(patience.Left(t)):
 		return o, false
 	}
+}
+
+// wanted finds ranges that messages say are accepted.
+var wanted = regexp.MustCompile(`(?:want|have|must have|numbers from|between|in)(?: between| from|) \[?(-?\d+)(?:, | to | and )(-?\d+)`)
+
+// emptyRange returns what an error among results says is accepted that nothing is.
+func emptyRange(out []reflect.Value) string {
+	for _, v := range out {
+		var err error
+		switch of := v.Interface().(type) {
+		case tensor.Tensor:
+			err = of.Err()
+		case error:
+			err = of
+		}
+		if err == nil {
+			continue
+		}
+		for _, m := range wanted.FindAllStringSubmatch(err.Error(), -1) {
+			low, _ := strconv.ParseInt(m[1], 10, 64)
+			if high, e := strconv.ParseInt(m[2], 10, 64); e == nil && high < low {
+				return fmt.Sprintf("the error accepts nothing: %v", err)
+			}
+		}
+	}
+	return ""
 }
 
 // receiver returns c's method of a value that was made, where there is one.

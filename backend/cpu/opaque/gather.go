@@ -30,8 +30,8 @@ func check(index []int64, shape []int, every, axis, n int) error {
 	if first == len(index) {
 		return nil
 	}
-	return fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (want 0 to %d)",
-		index[first], coordinates(shape, first*every), axis, n, n-1)
+	return fmt.Errorf("index %d at position %v is out of range for axis %d with %d elements (%s)",
+		index[first], coordinates(shape, first*every), axis, n, ir.WantBelow(n))
 }
 
 // checkWork is how many elements of an index are worth another processor.

@@ -48,8 +48,8 @@ func classLossOf[T float](c *ir.Call, shape []int, target int) (*classLoss[T], e
 			l.counted--
 		case k < 0 || k >= int64(classes):
 			l.release()
-			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (want 0 to %d)",
-				k, coordinates(c.In[target].Shape, i), classes, classes-1)
+			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (%s)",
+				k, coordinates(c.In[target].Shape, i), classes, ir.WantBelow(classes))
 		}
 		l.class[i] = int(k)
 	}

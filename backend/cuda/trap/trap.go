@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"sync/atomic"
 	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 // Size is the bytes of a Record.
@@ -67,8 +69,8 @@ func (e *Error) Error() string {
 	case names[MaskedSelect]:
 		return fmt.Sprintf("%s: mask has %d nonzero elements, not %d", e.Operator, e.Value, e.Limit)
 	}
-	return fmt.Sprintf("%s: index %d is out of range for an axis of %d elements (want 0 to %d)",
-		e.Operator, e.Value, e.Limit, e.Limit-1)
+	return fmt.Sprintf("%s: index %d is out of range for an axis of %d elements (%s)",
+		e.Operator, e.Value, e.Limit, ir.WantBelow(int(e.Limit)))
 }
 
 // Take returns the fault that is recorded, as an *Error, and clears the record;

@@ -44,8 +44,8 @@ func classLossOf[T any](c *ir.Call, f field[T], shape []int, target int) (*class
 		case s.Int() == attrs[0].Int:
 			k, w = -1, f.number(0)
 		case k < 0 || k >= shape[axis]:
-			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (want 0 to %d)",
-				k, coordinates(c.In[target].Shape, i), shape[axis], shape[axis]-1)
+			return nil, fmt.Errorf("target %d at position %v is out of range for %d classes (%s)",
+				k, coordinates(c.In[target].Shape, i), shape[axis], ir.WantBelow(shape[axis]))
 		case weights != nil:
 			w = weights[k]
 		}

@@ -122,8 +122,8 @@ func indexOf(v ir.View, axis, n int) (tensor[int], error) {
 	t := newTensor(v.Shape, 0)
 	for i, s := range load(v, ir.Int64).v {
 		if s.Int() < 0 || s.Int() >= int64(n) {
-			return t, fmt.Errorf("index %s at position %v is out of range for axis %d with %d elements (want 0 to %d)",
-				s, coordinates(v.Shape, i), axis, n, n-1)
+			return t, fmt.Errorf("index %s at position %v is out of range for axis %d with %d elements (%s)",
+				s, coordinates(v.Shape, i), axis, n, ir.WantBelow(n))
 		}
 		t.v[i] = int(s.Int())
 	}

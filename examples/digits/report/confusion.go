@@ -29,7 +29,7 @@ func (c Confusion) Add(actual, predicted int) error {
 		return err
 	}
 	if n := len(c.Classes); actual < 0 || actual >= n || predicted < 0 || predicted >= n {
-		return fmt.Errorf("report: class %d taken for %d; want numbers from 0 to %d", actual, predicted, n-1)
+		return fmt.Errorf("report: class %d taken for %d, of %d classes, which count from 0", actual, predicted, n)
 	}
 	c.Counts[actual][predicted]++
 	return nil
