@@ -307,7 +307,7 @@ type foldParts struct {
 	init    *lane.Prog
 	mapped  *lane.Prog // of an element
 	combine *lane.Prog // of an accumulator and a mapped element, and of two accumulators
-	extreme bool       // it keeps NaN, of any kind
+	extreme bool       // it is the greatest or the least, which have one NaN for all
 }
 
 // parts makes those of a stage.
@@ -333,9 +333,8 @@ func (b *rowBuilder) parts(s *Stage, acc lane.Type) (p foldParts, err error) {
 	if c := p.combine; len(c.Scalars()) > 0 || len(c.Args()) != 2 || c.Args()[0] != acc || c.Args()[1] != acc || !acc.IsFloat() {
 		return p, fmt.Errorf("accumulators of another type: %w", x86.ErrUnsupported)
 	}
-	if extreme := extremeOf(rootOf(f.Combine)); extreme != nil {
-		p.combine, p.extreme = keepsNaN(extreme, acc), true
-	}
+	root := rootOf(f.Combine)
+	p.extreme = root == "max" || root == "min"
 	return p, nil
 }
 
@@ -373,27 +372,6 @@ func (b *rowBuilder) fold(p *lane.Prog, s *Stage) error {
 	b.pass.Folds = append(b.pass.Folds, fold)
 	b.set.Ready = append(b.set.Ready, fold.Step, fold.Combine, fold.Finish)
 	return nil
-}
-
-// extremeOf returns the instruction of a fold of floats that package fold of backend/cpu has
-// code for, nil for others.
-func extremeOf(function string) func(p *lane.Prog, a, b lane.V) lane.V {
-	switch function {
-	case "max":
-		return (*lane.Prog).Max
-	case "min":
-		return (*lane.Prog).Min
-	}
-	return nil
-}
-
-// keepsNaN returns the step of such a fold: of equal elements the accumulator stays, and NaN
-// is kept.
-func keepsNaN(of func(p *lane.Prog, a, b lane.V) lane.V, t lane.Type) *lane.Prog {
-	p := &lane.Prog{}
-	acc, x := p.Arg(0, t), p.Arg(1, t)
-	p.Out(p.Select(p.Cmp(lane.UNO, x, x), x, of(p, x, acc)))
-	return p
 }
 
 // rootOf is the function of two operands that a graph is, "" for others.
