@@ -129,19 +129,36 @@ func (p Product) Float64() float64 {
 	return p.Factor * math.Float64frombits(uint64(bias+p.Exponent)<<fraction)
 }
 
-// Others sets each out to the quotient of all and x, times g, element by element.
-func (l *Loops) Others(out, x []float32, all []float64, g []float32) {
-	if n := len(out); n > 0 {
-		_, _, _ = x[n-1], all[n-1], g[n-1]
-		l.others(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&all[0]), unsafe.Pointer(&g[0])})
-	}
+// A Divider divides products by their factors. It is made by NewDivider, for one goroutine.
+type Divider struct {
+	*Loops
+	args [4]unsafe.Pointer
+	one  [2]uint64
 }
+
+// NewDivider returns one.
+func (l *Loops) NewDivider() *Divider { return &Divider{Loops: l} }
 
 // fewest is how many elements are worth a call of a loop.
 const fewest = 16
 
+// Others sets each out to the quotient of all and x, times g, element by element.
+func (d *Divider) Others(out, x []float32, all []float64, g []float32) {
+	n := len(out)
+	if n < fewest {
+		x, all, g = x[:n], all[:n], g[:n]
+		for i := range out {
+			out[i] = g[i] * float32(all[i]/float64(x[i]))
+		}
+		return
+	}
+	_, _, _ = x[n-1], all[n-1], g[n-1]
+	d.args = [4]unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&all[0]), unsafe.Pointer(&g[0])}
+	d.others(n, d.args[:])
+}
+
 // OthersOf is Others with one product and one gradient.
-func (l *Loops) OthersOf(out, x []float32, all float64, g float32) {
+func (d *Divider) OthersOf(out, x []float32, all float64, g float32) {
 	const most = 16 << 10 // of a call: vector code cannot be preempted
 	if len(out) < fewest {
 		for i, v := range x[:len(out)] {
@@ -149,11 +166,12 @@ func (l *Loops) OthersOf(out, x []float32, all float64, g float32) {
 		}
 		return
 	}
-	s := [2]uint64{math.Float64bits(all), uint64(math.Float32bits(g))}
+	d.one = [2]uint64{math.Float64bits(all), uint64(math.Float32bits(g))}
 	for ; len(out) > 0; out, x = out[min(len(out), most):], x[min(len(x), most):] {
 		n := min(len(out), most)
 		_ = x[n-1]
-		l.othersOf(n, []unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0])}, &s)
+		d.args[0], d.args[1] = unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0])
+		d.othersOf(n, d.args[:2], &d.one)
 	}
 }
 

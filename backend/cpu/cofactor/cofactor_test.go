@@ -129,13 +129,17 @@ func TestOthers(t *testing.T) {
 		}
 		for _, level := range simd.UsableVectors() {
 			got := make([]float32, n)
-			Of(level).Others(got, x, all, g)
+			by := Of(level).NewDivider()
+			by.Others(got, x, all, g)
 			if d := cmp.Diff(want, got); d != "" {
 				t.Fatalf("%d at %s (-want +got):\n%s", n, level, d)
 			}
-			Of(level).OthersOf(got, x, all[0], g[0])
+			by.OthersOf(got, x, all[0], g[0])
 			if d := cmp.Diff(one, got); d != "" {
 				t.Fatalf("%d of one product at %s (-want +got):\n%s", n, level, d)
+			}
+			if a := testing.AllocsPerRun(10, func() { by.Others(got, x, all, g); by.OthersOf(got, x, all[0], g[0]) }); a > 0 {
+				t.Errorf("%d at %s: %v allocations", n, level, a)
 			}
 		}
 	}

@@ -50,7 +50,7 @@ func (c *Counted) count(x float32, times int) float32 {
 const (
 	// lineLanes is how many accumulators a line has.
 	lineLanes = 64
-	// fewFactors are multiplied one after the other.
+	// fewFactors are multiplied without a loop.
 	fewFactors = 48
 )
 
@@ -85,6 +85,9 @@ func (l *Line) Of(x []float32) (c Counted) {
 func (l *Line) plain(x []float32) Product {
 	if len(x) <= fewFactors {
 		all := One
+		for ; len(x) >= Taken; x = x[Taken:] {
+			all = all.Times(Product{float64(x[0]) * float64(x[1]) * (float64(x[2]) * float64(x[3])), 0})
+		}
 		for _, v := range x {
 			all = all.Times(Product{float64(v), 0})
 		}
@@ -157,15 +160,18 @@ func (c *Columns) multiply(x []float32, n, rows, stride int, counted bool) bool 
 // gather copies a few rows, and ones behind them.
 func (c *Columns) gather(x []float32, n, rows, stride int, counted bool) {
 	for r := range Taken {
-		for i := range n {
-			v := float32(1)
-			if r < rows {
-				v = x[r*stride+i]
+		to := c.room[r*n:][:n]
+		if r >= rows {
+			for i := range to {
+				to[i] = 1
 			}
-			if counted {
-				v = c.made[i].count(v, 1)
+			continue
+		}
+		copy(to, x[r*stride:])
+		if counted {
+			for i, v := range to {
+				to[i] = c.made[i].count(v, 1)
 			}
-			c.room[r*n+i] = v
 		}
 	}
 }

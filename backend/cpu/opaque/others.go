@@ -80,9 +80,9 @@ func (o *others) rows() {
 	parts := (o.n + othersPart - 1) / othersPart
 	if parts == 1 {
 		pool.For(o.outer, max(1, othersWork/o.n), func(lo, hi int) {
-			m := cofactor.NewLine(o.loops)
+			m, by := cofactor.NewLine(o.loops), o.loops.NewDivider()
 			for row := lo; row < hi; row++ {
-				o.divide(row, 0, o.n, m.Of(o.x[row*o.n:][:o.n]))
+				o.divide(by, row, 0, o.n, m.Of(o.x[row*o.n:][:o.n]))
 			}
 		})
 		return
@@ -105,18 +105,19 @@ func (o *others) rows() {
 		}
 	}
 	pool.For(len(all), 1, func(from, to int) {
+		by := o.loops.NewDivider()
 		for i := from; i < to; i++ {
 			row, lo, hi := part(i)
-			o.divide(row, lo, hi, all[row*parts])
+			o.divide(by, row, lo, hi, all[row*parts])
 		}
 	})
 }
 
 // divide writes elements [lo, hi) of a row.
-func (o *others) divide(row, lo, hi int, all cofactor.Counted) {
+func (o *others) divide(by *cofactor.Divider, row, lo, hi int, all cofactor.Counted) {
 	x, out, g := o.x[row*o.n:][lo:hi], o.out[row*o.n:][lo:hi], o.g[row]
 	if all.Plain() {
-		o.loops.OthersOf(out, x, all.Float64(), g)
+		by.OthersOf(out, x, all.Float64(), g)
 		return
 	}
 	for i, v := range x {
@@ -132,7 +133,7 @@ func (o *others) columns() {
 		all = make([]cofactor.Counted, o.outer*spans*o.inner)
 	}
 	pool.For(o.outer*spans*panels, max(1, othersWork/(min(o.n, othersRows)*min(o.inner, othersColumns))), func(from, to int) {
-		m := cofactor.NewColumns(o.loops, min(o.inner, othersColumns))
+		m, by := cofactor.NewColumns(o.loops, min(o.inner, othersColumns)), o.newPanels()
 		for i := from; i < to; i++ {
 			p := o.panel(i, panels, spans)
 			made := m.Of(o.x[p.at:], p.columns, p.rows, o.inner)
@@ -140,7 +141,7 @@ func (o *others) columns() {
 				copy(all[i/panels*o.inner+p.column:], made)
 				continue
 			}
-			o.divideRows(p, made)
+			by.divide(p, made)
 		}
 	})
 	if spans == 1 {
@@ -155,9 +156,10 @@ func (o *others) columns() {
 		}
 	})
 	pool.For(o.outer*spans*panels, 1, func(from, to int) {
+		by := o.newPanels()
 		for i := from; i < to; i++ {
 			p := o.panel(i, panels, spans)
-			o.divideRows(p, all[p.outer*spans*o.inner+p.column:][:p.columns])
+			by.divide(p, all[p.outer*spans*o.inner+p.column:][:p.columns])
 		}
 	})
 }
@@ -173,19 +175,29 @@ func (o *others) panel(i, panels, spans int) panel {
 	return p
 }
 
-// divideRows writes a panel, of whose columns all are the products.
-func (o *others) divideRows(p panel, all []cofactor.Counted) {
-	var values [othersColumns]float64
+// A panelDivider writes panels, for one goroutine.
+type panelDivider struct {
+	*others
+	by     *cofactor.Divider
+	values []float64 // the products of a panel
+}
+
+func (o *others) newPanels() *panelDivider {
+	return &panelDivider{o, o.loops.NewDivider(), make([]float64, min(o.inner, othersColumns))}
+}
+
+// divide writes a panel, of whose columns all are the products.
+func (d *panelDivider) divide(p panel, all []cofactor.Counted) {
 	plain := true
 	for i, a := range all {
-		values[i] = a.Float64()
+		d.values[i] = a.Float64()
 		plain = plain && a.Plain()
 	}
-	g := o.g[p.outer*o.inner+p.column:][:p.columns]
+	g := d.g[p.outer*d.inner+p.column:][:p.columns]
 	for r := range p.rows {
-		x, out := o.x[p.at+r*o.inner:][:p.columns], o.out[p.at+r*o.inner:][:p.columns]
+		x, out := d.x[p.at+r*d.inner:][:p.columns], d.out[p.at+r*d.inner:][:p.columns]
 		if plain {
-			o.loops.Others(out, x, values[:p.columns], g)
+			d.by.Others(out, x, d.values, g)
 			continue
 		}
 		for i, v := range x {
