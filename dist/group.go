@@ -52,7 +52,8 @@ const (
 // A Group is one rank's end of a process group: some ranks, each with a device, that
 // make collective calls. All ranks make the same calls in the same order. Calls that were captured
 // in graphs (package graph) are made by each replay. A replay waits on the host while another rank of the
-// process has not come to the end of this one's third last. CapturedCopies asks for more.
+// process has not come to the end of this one's third last, and a batch of calls while one has not come to the 32nd
+// last; those of all groups of a device count together. CapturedCopies asks for more.
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new

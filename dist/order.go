@@ -175,6 +175,14 @@ func (o *order) beyond(s *segment) error {
 	return fmt.Errorf("call %d of the group, of %s: %w by rank %d", most+1, s.graph, collective.ErrClosed, o.leaver())
 }
 
+// refuse fails the group as a replay is not made, unless nobody waits for it, as where it begins at the place of a rank
+// that left: what devices have before is done with then.
+func (o *order) refuse(s *segment, why error) {
+	if s.start < o.most.Load() {
+		o.fail(why)
+	}
+}
+
 // add adds a replay with calls that none of replays has, which i is the place of, or in place of a shorter one
 // that begins where it does. The caller holds mu.
 func (o *order) add(i int, s segment) {
@@ -447,12 +455,12 @@ func (r *replayed) Check() error {
 	g.order.mu.Lock()
 	err = g.order.beyond(&mine)
 	g.order.mu.Unlock()
-	g.order.fail(err)
+	g.order.refuse(&mine, err)
 	return g.named(err)
 }
 
-// Note tells other ranks of a replay, once they are near. If they replay another graph, or one has left, that ends the
-// group.
+// Note tells other ranks of a replay, once they are near. If they replay another graph, that ends the group, and so it does
+// if one has left that does not come to the end of the replay, but to its first call.
 func (r *replayed) Note() error {
 	if len(r.calls) == 0 {
 		return nil
@@ -480,9 +488,10 @@ func (r *replayed) note() error {
 	if g.order == nil {
 		return nil
 	}
+	mine := segment{r, g.place.Load()}
 	err := g.order.replay(r)
 	if err != nil {
-		g.order.fail(err)
+		g.order.refuse(&mine, err)
 	}
 	return g.ended(err)
 }

@@ -131,13 +131,10 @@ func (o *order) near(g *Group, count int) error {
 	}
 	for {
 		l := g.ahead.before(g, count)
-		if l == nil {
-			return nil
-		}
-		l.group.order.await(l.place)
-		if err := g.gone(); err != nil {
+		if err := g.gone(); err != nil || l == nil { // asked behind it: nobody waits for what a group gave that ended
 			return err
 		}
+		l.group.order.await(l.place)
 	}
 }
 

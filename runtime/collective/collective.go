@@ -202,8 +202,8 @@ type Lingerer interface {
 }
 
 // A Replayer is a Communicator that compares what its rank replays with what ranks of other processes
-// make and replay.
+// make and replay, or has replays wait for what its calls wait for on the host.
 type Replayer interface {
-	// Replayed notes that calls that were captured are made again, but for sends and receives.
+	// Replayed notes that calls that were captured are about to be made again, but for sends and receives.
 	Replayed(calls []string)
 }

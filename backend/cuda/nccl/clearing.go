@@ -9,7 +9,7 @@ import (
 
 // clearing are communicators of groups that failed, from then until the library has them back, and since when. The
 // library frees memory that other GPUs reach, for which the driver waits for all of them and lets nobody call one: a call
-// of another group that a rank makes meanwhile would wait on its GPU for a rank whose call the driver keeps away.
+// of another group that a rank makes or replays meanwhile would wait on its GPU for a rank whose call the driver keeps away.
 var clearing struct {
 	sync.Mutex
 	all map[*Communicator]cleared

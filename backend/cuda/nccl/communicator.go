@@ -292,18 +292,19 @@ func (c *Communicator) quiet() error {
 
 // shut is Close without the monitor, and reports whether it is the first one.
 func (c *Communicator) shut() (first bool, err error) {
+	var comm, root uintptr
 	c.using.Lock()
-	c.drop()
-	giving := c.giving // of a group that failed
 	c.mu.Lock()
-	if c.err == nil {
+	if c.err == nil { // else the group failed
 		c.err = collective.ErrClosed
+		comm, root = c.comm, c.root
+		c.comm, c.root = 0, 0
 	}
-	comm, root := c.comm, c.root
-	c.comm, c.root = 0, 0
 	first = !c.closed
 	c.closed = true
 	c.mu.Unlock()
+	c.drop()
+	giving := c.giving
 	c.using.Unlock() // who else calls does not wait for the library, and finds why there is no comm
 	_ = giving.wait()
 	if comm != 0 || root != 0 {

@@ -64,6 +64,7 @@ var (
 	_ collective.Communicator = (*Communicator)(nil)
 	_ collective.Overlapper   = (*Communicator)(nil)
 	_ collective.Lingerer     = (*Communicator)(nil)
+	_ collective.Replayer     = (*Communicator)(nil)
 )
 
 // New returns ends of a group like inner's, which they own: the ends of a group within the
@@ -195,6 +196,13 @@ func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
 		return nil
 	}
 	return c.inner.Do(s, calls...)
+}
+
+// Replayed is that of the engine under it, where that has one.
+func (c *Communicator) Replayed(calls []string) {
+	if r, able := c.inner.(collective.Replayer); able {
+		r.Replayed(calls)
+	}
 }
 
 // make makes the calls of a meeting by copies.

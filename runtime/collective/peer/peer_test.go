@@ -38,6 +38,24 @@ func TestNewFails(t *testing.T) {
 	}
 }
 
+// A replayer is an engine that hears of replays.
+type replayer struct {
+	end
+	told []string
+}
+
+func (r *replayer) Replayed(calls []string) { r.told = append(r.told, calls...) }
+
+// TestReplayed: the engine under it hears of replays, if it wants to.
+func TestReplayed(t *testing.T) {
+	under := &replayer{}
+	(&Communicator{inner: under}).Replayed([]string{"a", "b"})
+	if !slices.Equal(under.told, []string{"a", "b"}) {
+		t.Errorf("it heard of %v", under.told)
+	}
+	(&Communicator{inner: &end{}}).Replayed([]string{"a"})
+}
+
 // TestPieces cuts batches: every element travels once, spans lie apart in a slot that has room for
 // them, and begin where vectors do. Small calls are no pieces of their own.
 func TestPieces(t *testing.T) {
