@@ -124,6 +124,16 @@ func (rec *Recorded) capturable(o RecordOptions) {
 			c.ways[r.buffer] = rec.moves(r.buffer)
 		}
 	}
+	if rec.exchanges == nil {
+		return
+	}
+	// Devices that wait for one another's replays capture at the same runs, so that no rank captures again because
+	// its operand alone is elsewhere.
+	for i := range rec.buffers {
+		if rec.buffers[i].Kind == program.Argument && !rec.written[i] {
+			c.ways[i] = carried
+		}
+	}
 }
 
 // stop has runs be given call by call from now on, for a reason. The caller holds c.mu.
