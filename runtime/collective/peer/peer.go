@@ -165,6 +165,9 @@ func (c *Communicator) Close() error {
 	}
 	c.hub.leave(c.rank)
 	err := c.hub.settled(c.last, c.rank)
+	if err == nil && c.hub.failure() != nil {
+		err = c.still()
+	}
 	if err == nil {
 		err = errors.Join(c.lane.free(c), c.closeMail())
 		c.closed = c.hub.post == nil || c.hub.post.closed(c.rank)

@@ -160,7 +160,7 @@ func (l *lane) sync(ctx context.Context, c *Communicator) {
 }
 
 // free gives back what the lane has. No rank has more to give its device of a call; the stream
-// of calls, which the memory goes back to, waits for all that others copy there.
+// of calls, which the memory goes back to, waits for all that others copy there, or that is done.
 func (l *lane) free(c *Communicator) (err error) {
 	c.hub.lanes.Lock()
 	defer c.hub.lanes.Unlock()
@@ -426,6 +426,22 @@ func (c *Communicator) linger(m *meeting) {
 	case <-late.C:
 		c.lingers = over
 	}
+}
+
+// still waits until no device is at the memory of a rank that closes: the stream of a call that failed, which the
+// memory goes back to, waits for nothing that others copy there.
+func (c *Communicator) still() error {
+	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+	defer cancel()
+	c.hub.lanes.RLock()
+	defer c.hub.lanes.RUnlock()
+	for _, end := range c.hub.ends {
+		end.lane.sync(ctx, end)
+	}
+	if ctx.Err() != nil {
+		return fmt.Errorf("rank %d closes, and devices are at its memory after %v still: %w", c.rank, c.hub.timeout, collective.ErrTimeout)
+	}
+	return nil
 }
 
 // Lingers returns what is closed once no device is at the memory of the batch before, where that failed and some are.
