@@ -55,6 +55,7 @@ func TestP11(t *testing.T) {
 	release()
 	must(t, b.Synchronize(background))
 	must(t, e.Synchronize(background))
+	must(t, a.Synchronize(background)) // the event is the last of its work, which it may still be about to note
 	done, err = e.Query()
 	must(t, err)
 	equal(t, "done afterwards", []bool{done, idle(t, a), idle(t, b)}, []bool{true, true, true})
