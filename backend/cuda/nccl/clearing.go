@@ -2,16 +2,17 @@ package nccl
 
 import (
 	"sync"
+	"sync/atomic"
 	"time"
-
-	"github.com/sinter-go/sinter/runtime/device"
 )
 
 // clearing are communicators of groups that failed, from then until the library has them back, and since when. The
 // library frees memory that other GPUs reach, for which the driver waits for all of them and lets nobody call one: a call
 // of another group that a rank makes or replays meanwhile would wait on its GPU for a rank whose call the driver keeps away.
 var clearing struct {
-	sync.Mutex
+	any atomic.Bool // there are some: calls of groups look at nothing else most of the time
+
+	mu  sync.Mutex // guards what follows
 	all map[*Communicator]cleared
 }
 
@@ -23,30 +24,33 @@ type cleared struct {
 
 // clears notes that the group failed.
 func (c *Communicator) clears() {
-	clearing.Lock()
-	defer clearing.Unlock()
+	clearing.mu.Lock()
+	defer clearing.mu.Unlock()
 	if clearing.all == nil {
 		clearing.all = map[*Communicator]cleared{}
 	}
 	if _, has := clearing.all[c]; !has {
 		clearing.all[c] = cleared{time.Now(), make(chan struct{})}
 	}
+	clearing.any.Store(true)
 }
 
 // isClear notes that the library has the communicator back.
 func (c *Communicator) isClear() {
-	clearing.Lock()
-	defer clearing.Unlock()
+	clearing.mu.Lock()
+	defer clearing.mu.Unlock()
 	if e, has := clearing.all[c]; has {
 		delete(clearing.all, c)
 		close(e.over)
 	}
+	clearing.any.Store(len(clearing.all) > 0)
 }
 
 // othersClear waits until the library has all communicators of groups that failed back, for lingering after they did at
-// most: it has those whose calls are in graphs once these are freed.
-func othersClear() {
-	for {
+// most: it has those whose calls are in graphs once these are freed. Who makes calls of a group that failed gets its error
+// at once.
+func (c *Communicator) othersClear() {
+	for clearing.any.Load() && c.Err() == nil {
 		e, has := latestClearing()
 		left := lingering - time.Since(e.since)
 		if !has || left <= 0 {
@@ -63,20 +67,12 @@ func othersClear() {
 
 // latestClearing returns the one that failed last, which is waited for longest.
 func latestClearing() (latest cleared, has bool) {
-	clearing.Lock()
-	defer clearing.Unlock()
+	clearing.mu.Lock()
+	defer clearing.mu.Unlock()
 	for _, e := range clearing.all {
 		if !has || e.since.After(latest.since) {
 			latest, has = e, true
 		}
 	}
 	return latest, has
-}
-
-// release gives memory for barriers back, for which the driver waits for the GPU.
-func (c *Communicator) release(spare device.Memory) error {
-	if spare.Addr == 0 {
-		return nil
-	}
-	return c.driver.Free(c.device.Index, spare)
 }

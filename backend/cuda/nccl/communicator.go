@@ -315,6 +315,14 @@ func (c *Communicator) shut() (first bool, err error) {
 	return first, errors.Join(err, c.free())
 }
 
+// release gives memory for barriers back, for which the driver waits for the GPU.
+func (c *Communicator) release(spare device.Memory) error {
+	if spare.Addr == 0 {
+		return nil
+	}
+	return c.driver.Free(c.device.Index, spare)
+}
+
 // free gives back what was taken of the GPU, which waits for it: an abort does not, as the
 // GPU may hang. The caller holds using.
 func (c *Communicator) free() (err error) {
@@ -336,9 +344,7 @@ func (c *Communicator) free() (err error) {
 
 // Do gives calls to a stream, together.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
-	if c.Err() == nil {
-		othersClear()
-	}
+	c.othersClear()
 	c.using.Lock()
 	defer c.leaveLibrary()
 	if err := c.Err(); err != nil || len(calls) == 0 {

@@ -73,9 +73,7 @@ func (c *Communicator) count(list []string) {
 // Replayed has the monitor, if there is one, know of calls that a replay makes, as if they were made now. It waits as Do
 // does before.
 func (c *Communicator) Replayed(calls []string) {
-	if c.Err() == nil {
-		othersClear()
-	}
+	c.othersClear()
 	if c.monitor == nil {
 		return
 	}
