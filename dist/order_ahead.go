@@ -3,7 +3,6 @@ package dist
 import (
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/sinter-go/sinter/runtime/device"
@@ -37,7 +36,7 @@ func (l *lead) come() bool {
 // An ahead is what the ranks of one device have given it in all groups, and others have not come to, as far as is
 // known.
 type ahead struct {
-	ends atomic.Int64 // groups' ends that have it
+	ends int // groups' that have it; aheads' lock guards it
 
 	mu    sync.Mutex // guards what follows; before those of orders
 	leads []lead     // the oldest first
@@ -68,11 +67,11 @@ func aheadOf(d device.Device) (a *ahead, leave func()) {
 		a = new(ahead)
 		aheads.all[at] = a
 	}
-	a.ends.Add(1)
+	a.ends++
 	return a, func() {
 		aheads.Lock()
 		defer aheads.Unlock()
-		if a.ends.Add(-1) == 0 {
+		if a.ends--; a.ends == 0 {
 			delete(aheads.all, at)
 		}
 	}
