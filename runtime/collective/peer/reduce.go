@@ -159,6 +159,18 @@ func (l *lane) sync(ctx context.Context, c *Communicator) {
 	}
 }
 
+// idle waits until no device is at the memory of a rank, for the timeout, and reports whether none is.
+func (h *hub) idle() bool {
+	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
+	defer cancel()
+	h.lanes.RLock()
+	defer h.lanes.RUnlock()
+	for _, end := range h.ends {
+		end.lane.sync(ctx, end)
+	}
+	return ctx.Err() == nil
+}
+
 // free gives back what the lane has. No rank has more to give its device of a call; the stream
 // of calls, which the memory goes back to, waits for all that others copy there, or that is done.
 func (l *lane) free(c *Communicator) (err error) {
@@ -411,12 +423,7 @@ func (c *Communicator) linger(m *meeting) {
 	go func() {
 		defer close(over)
 		<-m.idle
-		ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
-		defer cancel()
-		c.hub.lanes.RLock()
-		defer c.hub.lanes.RUnlock()
-		for _, end := range c.hub.ends {
-			end.lane.sync(ctx, end)
+		for !c.hub.idle() { // between two looks a rank that closes gives back what it has
 		}
 	}()
 	late := time.NewTimer(lingering)
@@ -431,14 +438,7 @@ func (c *Communicator) linger(m *meeting) {
 // still waits until no device is at the memory of a rank that closes: the stream of a call that failed, which the
 // memory goes back to, waits for nothing that others copy there.
 func (c *Communicator) still() error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
-	defer cancel()
-	c.hub.lanes.RLock()
-	defer c.hub.lanes.RUnlock()
-	for _, end := range c.hub.ends {
-		end.lane.sync(ctx, end)
-	}
-	if ctx.Err() != nil {
+	if !c.hub.idle() {
 		return fmt.Errorf("rank %d closes, and devices are at its memory after %v still: %w", c.rank, c.hub.timeout, collective.ErrTimeout)
 	}
 	return nil
