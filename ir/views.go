@@ -85,7 +85,11 @@ func PaddedAxesView(l Layout, padding []int, most, short int) (Layout, error) {
 
 // ValueRangeView returns l if value is between lo and hi, both included.
 func ValueRangeView(l Layout, what string, value, lo, hi float64) (Layout, error) {
-	if !(lo <= value && value <= hi) {
+	switch {
+	case lo <= value && value <= hi:
+	case hi < lo:
+		return Layout{}, fmt.Errorf("%s is %v, and no number is accepted", what, value)
+	default:
 		return Layout{}, fmt.Errorf("%s is %v, want a number from %v to %v", what, value, lo, hi)
 	}
 	return l, nil

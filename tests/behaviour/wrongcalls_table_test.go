@@ -183,6 +183,7 @@ var wrongIndices = []wrongCall{
 	}, "cross_entropy:|target 0 at position [0] is out of range for 0 classes (there are none)"},
 	{"topk too many", func(o *operands) error { v, _ := o.mat.Topk(4, 1); return v.Err() }, "topk:|k is 4, want a number from 0 to 3"},
 	{"topk negative", func(o *operands) error { v, _ := o.mat.Topk(-1, 1); return v.Err() }, "topk:|k is -1, want a number from 0 to 3"},
+	{"kthvalue of no elements", func(*operands) error { v, _ := tensor.Zeros([]int{2, 0}).Kthvalue(1, 1); return v.Err() }, "kthvalue:|k is 1, and no number is accepted"},
 	{"kthvalue", func(o *operands) error { v, _ := o.mat.Kthvalue(0, 1); return v.Err() }, "kthvalue:|k is 0, want a number from 1 to 3"},
 	{"split", func(o *operands) error { return tensor.Split(o.mat, 0, 0)[0].Err() }, "split:|parts of 0 elements"},
 	{"split sizes", func(o *operands) error { return tensor.SplitSizes(o.mat, []int{1, 2}, 0)[0].Err() }, "split_sizes:|extents [1 2] add up to 3, dim 0 of [2 3] has 2"},

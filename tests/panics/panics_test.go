@@ -286,7 +286,24 @@ func (p *pool) run(t *testing.T, f reflect.Value, args []reflect.Value) (o outco
 }
 
 // wanted finds ranges that messages say are accepted.
-var wanted = regexp.MustCompile(`(?:want|have|must have|numbers from|between|in)(?: between| from|) \[?(-?\d+)(?:, | to | and )(-?\d+)`)
+var wanted = regexp.MustCompile(`(?:want|have|must have|numbers? from|between|in)(?: between| from|) \[?(-?\d+)(?:, | to | and )(-?\d+)`)
+
+// TestEmptyRange: ranges are found in the words that messages have for them.
+func TestEmptyRange(t *testing.T) {
+	for text, empty := range map[string]bool{
+		"k is 1, want a number from 1 to 0":                                  true,
+		"k is 4, want a number from 0 to 3":                                  false,
+		"index 0 is out of range for axis 0 with 0 elements (want 0 to -1)":  true,
+		"index 3 is out of range for axis 0 with 3 elements (want 0 to 2)":   false,
+		"want between 1 and 0 axes to normalize in shape [], have 1":         true,
+		"kernel [] must have between 1 and 0 entries for shape []":           true,
+		"x has elements that are no probabilities: want numbers from 0 to 1": false,
+	} {
+		if said := emptyRange([]reflect.Value{reflect.ValueOf(errors.New(text))}); (said != "") != empty {
+			t.Errorf("%s: %q", text, said)
+		}
+	}
+}
 
 // emptyRange returns what an error among results says is accepted that nothing is.
 func emptyRange(out []reflect.Value) string {
