@@ -83,7 +83,7 @@ func scatterParallel(a, spare []Word, blocks int) (ends []uint32) {
 	if d == 0 {
 		return nil
 	}
-	shift := highest(d)
+	shift := highest(d, wideDigit)
 	tables := make([][1 << wideDigit]uint32, blocks)
 	each(func(i int) { count(tables[i][:], block(i), shift, wideDigit) })
 	sum := uint32(0)

@@ -76,9 +76,9 @@ func (t *tables) near(a, spare []Word) []Word {
 const (
 	// spreadLength is the number of words from which spread looks at a wide digit.
 	spreadLength = 1 << 10
-	// most is how many words may have the same highest digit for insertion to take less time
+	// mostAlike is how many words may have the same highest digit for insertion to take less time
 	// than the passes over other digits.
-	most = 24
+	mostAlike = 24
 )
 
 // spread orders words by their highest digit alone, and each among those few that have the same one.
@@ -92,22 +92,18 @@ func (t *tables) spread(a, spare []Word) []Word {
 	if len(a) >= spreadLength {
 		digit = wideDigit
 	}
-	shift := uint(max(0, bits.Len32(differ)-int(digit)))
+	shift := highest(differ, digit)
 	counts := t.counts[:1<<digit]
 	clear(counts)
 	count(counts, a, shift, digit)
-	if shift > 0 && slices.Max(counts) > most {
+	if shift > 0 && slices.Max(counts) > mostAlike {
 		if len(a) < wideLength {
-			return t.byDigits(a, spare, narrowDigit)
+			return t.byDigits(a, spare, differ, narrowDigit)
 		}
-		return t.byDigits(a, spare, wideDigit)
+		return t.byDigits(a, spare, differ, wideDigit)
 	}
 	places(counts)
-	if digit == narrowDigit {
-		scatterNarrow(spare, a, (*[1 << narrowDigit]uint32)(counts), 32+shift)
-	} else {
-		scatterWide(spare, a, (*[1 << wideDigit]uint32)(counts), 32+shift)
-	}
+	scatter(spare, a, counts, shift, digit)
 	if shift > 0 {
 		insertion(spare)
 	}
@@ -155,7 +151,7 @@ func (t *tables) divide(a, spare []Word, inSpare bool) {
 		give(a, spare, inSpare)
 		return
 	}
-	shift := highest(differ)
+	shift := highest(differ, wideDigit)
 	var ends [1 << wideDigit]uint32
 	count(ends[:], a, shift, wideDigit)
 	places(ends[:])
@@ -167,16 +163,12 @@ func (t *tables) divide(a, spare []Word, inSpare bool) {
 	}
 }
 
-// highest returns the lowest bit of the highest wide digit of what differs.
-func highest(d uint32) uint { return uint(max(0, bits.Len32(d)-wideDigit)) }
+// highest returns the lowest bit of the highest digit of what differs.
+func highest(d uint32, digit uint) uint { return uint(max(0, bits.Len32(d)-int(digit))) }
 
-// byDigits orders a by one digit of the keys after the other, the lowest first.
-// Digits that are the same in all keys are passed over.
-func (t *tables) byDigits(a, spare []Word, digit uint) []Word {
-	differ := differing(a)
-	if differ == 0 {
-		return a
-	}
+// byDigits orders a by one digit of the keys after the other, the lowest first, of those bits
+// that differ. Digits that are the same in all keys are passed over.
+func (t *tables) byDigits(a, spare []Word, differ uint32, digit uint) []Word {
 	low := uint(bits.TrailingZeros32(differ))
 	passes := (uint(bits.Len32(differ)) - low + digit - 1) / digit
 	counts := t.counts[:passes<<digit]
@@ -189,11 +181,7 @@ func (t *tables) byDigits(a, spare []Word, digit uint) []Word {
 		}
 		next := counts[p<<digit:][:1<<digit]
 		places(next)
-		if digit == narrowDigit {
-			scatterNarrow(spare, a, (*[1 << narrowDigit]uint32)(next), 32+shift)
-		} else {
-			scatterWide(spare, a, (*[1 << wideDigit]uint32)(next), 32+shift)
-		}
+		scatter(spare, a, next, shift, digit)
 		a, spare = spare, a
 	}
 	return a
@@ -250,6 +238,15 @@ func places(counts []uint32) {
 	for i, n := range counts {
 		counts[i] = sum
 		sum += n
+	}
+}
+
+// scatter is scatterNarrow or scatterWide, by the digit of the keys at shift.
+func scatter(to, a []Word, next []uint32, shift, digit uint) {
+	if digit == narrowDigit {
+		scatterNarrow(to, a, (*[1 << narrowDigit]uint32)(next), 32+shift)
+	} else {
+		scatterWide(to, a, (*[1 << wideDigit]uint32)(next), 32+shift)
 	}
 }
 
