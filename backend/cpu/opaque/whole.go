@@ -9,15 +9,15 @@ import (
 )
 
 // WholeBetween returns for each element of x the number from attribute low to before attribute high
-// that lies a multiple of their distance from x + low.
+// that lies a multiple of their distance, which is from 1 to below 2^63, from x + low.
 func WholeBetween(c *ir.Call) error {
 	low, span := c.Attrs[0].Int, c.Attrs[1].Int-c.Attrs[0].Int
 	d := tile.TargetOf(c.Out[0], ir.Int64)
 	x, out := in[int64](c, 0, ir.Int64), tile.Elements[int64](d)
 	pool.For(len(x), moveWork, func(lo, hi int) {
-		if span < 2 {
-			for i, v := range x[lo:hi] {
-				out[lo+i] = low + remainder(v, span)
+		if span < 2 { // no other number is between them
+			for i := lo; i < hi; i++ {
+				out[i] = low
 			}
 			return
 		}
@@ -25,18 +25,6 @@ func WholeBetween(c *ir.Call) error {
 	})
 	tile.Finish(c.Out[0], d)
 	return nil
-}
-
-// remainder is that of a division rounded down, and by zero the dividend.
-func remainder(x, by int64) int64 {
-	if by == 0 {
-		return x
-	}
-	r := x % by
-	if r != 0 && r < 0 != (by < 0) {
-		r += by
-	}
-	return r
 }
 
 // A divisor divides by a number from 2 to 2^63 with a multiplication: the quotient of n is
