@@ -18,9 +18,9 @@ const (
 	mask     = 1<<11 - 1 // of an exponent
 )
 
-// Taken is how many elements an accumulator takes in at once: the product of an accumulator and so
+// atOnce is how many elements an accumulator takes in at once: the product of an accumulator and so
 // many float32 of any size is a normal number.
-const Taken = 4
+const atOnce = 4
 
 // A Loops is the loops of a level.
 type Loops struct {
@@ -36,49 +36,49 @@ func Of(level simd.Level) *Loops {
 	return &Loops{takeIn, others, othersOf}
 }
 
-// A Lanes is accumulators beside each other. It is made by NewLanes.
-type Lanes struct {
+// A lanes is accumulators beside each other. It is made by newLanes.
+type lanes struct {
 	*Loops
 	products  []float64
 	exponents []int64
-	args      [2 + Taken + 2]unsafe.Pointer
+	args      [2 + atOnce + 2]unsafe.Pointer
 }
 
-// NewLanes returns n accumulators, which are 1.
-func (l *Loops) NewLanes(n int) *Lanes {
-	a := &Lanes{Loops: l, products: make([]float64, n), exponents: make([]int64, n)}
+// newLanes returns n accumulators, which are 1.
+func (l *Loops) newLanes(n int) *lanes {
+	a := &lanes{Loops: l, products: make([]float64, n), exponents: make([]int64, n)}
 	a.args[0], a.args[1] = unsafe.Pointer(&a.products[0]), unsafe.Pointer(&a.exponents[0])
-	a.args[2+Taken], a.args[3+Taken] = a.args[0], a.args[1]
-	a.Clear()
+	a.args[2+atOnce], a.args[3+atOnce] = a.args[0], a.args[1]
+	a.clear()
 	return a
 }
 
-// Clear makes the accumulators 1.
-func (a *Lanes) Clear() {
+// clear makes the accumulators 1.
+func (a *lanes) clear() {
 	for i := range a.products {
 		a.products[i], a.exponents[i] = 1, 0
 	}
 }
 
-// Take multiplies each of the first n accumulators by Taken elements, which are stride elements
-// apart from x on; x has n + (Taken-1)*stride.
-func (a *Lanes) Take(n int, x []float32, stride int) {
-	_ = x[(Taken-1)*stride+n-1]
-	for i := range Taken {
+// take multiplies each of the first n accumulators by atOnce elements, which are stride elements
+// apart from x on; x has n + (atOnce-1)*stride.
+func (a *lanes) take(n int, x []float32, stride int) {
+	_ = x[(atOnce-1)*stride+n-1]
+	for i := range atOnce {
 		a.args[2+i] = unsafe.Pointer(&x[i*stride])
 	}
 	a.takeIn(n, a.args[:])
 }
 
-// At returns accumulator i after taken calls of Take. It is not Plain where an element was zero,
+// at returns accumulator i after taken calls of take. It is not Plain where an element was zero,
 // infinite or NaN.
-func (a *Lanes) At(i, taken int) Product {
+func (a *lanes) at(i, taken int) Product {
 	return Product{a.products[i], a.exponents[i] - int64(taken)*bias}
 }
 
-// Fold returns the product of all accumulators after taken calls of Take; their number is a power
+// fold returns the product of all accumulators after taken calls of take; their number is a power
 // of two.
-func (a *Lanes) Fold(taken int) Product {
+func (a *lanes) fold(taken int) Product {
 	all, e := a.products, int64(0)
 	for _, x := range a.exponents {
 		e += x
@@ -98,8 +98,8 @@ type Product struct {
 	Exponent int64
 }
 
-// One is 1.
-var One = Product{1, 0}
+// one is 1.
+var one = Product{1, 0}
 
 // Plain reports whether it is a number, and not zero.
 func (p Product) Plain() bool { return p.Factor == p.Factor }
@@ -177,7 +177,7 @@ func (d *Divider) OthersOf(out, x []float32, all float64, g float32) {
 
 func takeIn(n int, p []unsafe.Pointer) {
 	products, exponents := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*int64)(p[1]), n)
-	var x [Taken][]float32
+	var x [atOnce][]float32
 	for i := range x {
 		x[i] = unsafe.Slice((*float32)(p[2+i]), n)
 	}

@@ -56,12 +56,12 @@ const (
 
 // A Line multiplies neighbouring elements. It is made by NewLine.
 type Line struct {
-	lanes *Lanes
-	room  [Taken * lineLanes]float32
+	lanes *lanes
+	room  [atOnce * lineLanes]float32
 }
 
 // NewLine returns one.
-func NewLine(l *Loops) *Line { return &Line{lanes: l.NewLanes(lineLanes)} }
+func NewLine(l *Loops) *Line { return &Line{lanes: l.newLanes(lineLanes)} }
 
 // Of returns the product of the elements of x.
 func (l *Line) Of(x []float32) (c Counted) {
@@ -69,7 +69,7 @@ func (l *Line) Of(x []float32) (c Counted) {
 		return c
 	}
 	taken := 0
-	for l.lanes.Clear(); len(x) > 0; taken++ {
+	for l.lanes.clear(); len(x) > 0; taken++ {
 		n := min(len(x), len(l.room))
 		for i, v := range x[:n] {
 			l.room[i] = c.count(v, 1)
@@ -77,15 +77,15 @@ func (l *Line) Of(x []float32) (c Counted) {
 		l.take(n)
 		x = x[n:]
 	}
-	c.Product = l.lanes.Fold(taken)
+	c.Product = l.lanes.fold(taken)
 	return c
 }
 
 // plain is the product of x, NaN where an element is not plain.
 func (l *Line) plain(x []float32) Product {
 	if len(x) <= fewFactors {
-		all := One
-		for ; len(x) >= Taken; x = x[Taken:] {
+		all := one
+		for ; len(x) >= atOnce; x = x[atOnce:] {
 			all = all.Times(Product{float64(x[0]) * float64(x[1]) * (float64(x[2]) * float64(x[3])), 0})
 		}
 		for _, v := range x {
@@ -94,16 +94,16 @@ func (l *Line) plain(x []float32) Product {
 		return all
 	}
 	taken := 0
-	l.lanes.Clear()
+	l.lanes.clear()
 	for ; len(x) >= len(l.room); taken++ {
-		l.lanes.Take(lineLanes, x, lineLanes)
+		l.lanes.take(lineLanes, x, lineLanes)
 		x = x[len(l.room):]
 	}
 	if len(x) > 0 {
 		l.take(copy(l.room[:], x))
 		taken++
 	}
-	return l.lanes.Fold(taken)
+	return l.lanes.fold(taken)
 }
 
 // take takes in the first n elements of room, and ones.
@@ -111,20 +111,20 @@ func (l *Line) take(n int) {
 	for i := n; i < len(l.room); i++ {
 		l.room[i] = 1
 	}
-	l.lanes.Take(lineLanes, l.room[:], lineLanes)
+	l.lanes.take(lineLanes, l.room[:], lineLanes)
 }
 
 // A Columns multiplies elements that lie apart, many products beside each other. It is made by
 // NewColumns.
 type Columns struct {
-	lanes *Lanes
+	lanes *lanes
 	room  []float32
 	made  []Counted
 }
 
 // NewColumns returns one for up to n columns.
 func NewColumns(l *Loops, n int) *Columns {
-	return &Columns{l.NewLanes(n), make([]float32, Taken*n), make([]Counted, n)}
+	return &Columns{l.newLanes(n), make([]float32, atOnce*n), make([]Counted, n)}
 }
 
 // Of returns the products of n columns of rows of x, stride elements apart, until its next call.
@@ -138,19 +138,19 @@ func (c *Columns) Of(x []float32, n, rows, stride int) []Counted {
 
 // multiply reports whether all elements are plain, or counted.
 func (c *Columns) multiply(x []float32, n, rows, stride int, counted bool) bool {
-	c.lanes.Clear()
+	c.lanes.clear()
 	taken := 0
-	for lo := 0; lo < rows; lo += Taken {
-		if some := min(Taken, rows-lo); counted || some < Taken {
+	for lo := 0; lo < rows; lo += atOnce {
+		if some := min(atOnce, rows-lo); counted || some < atOnce {
 			c.gather(x[lo*stride:], n, some, stride, counted)
-			c.lanes.Take(n, c.room, n)
+			c.lanes.take(n, c.room, n)
 		} else {
-			c.lanes.Take(n, x[lo*stride:], stride)
+			c.lanes.take(n, x[lo*stride:], stride)
 		}
 		taken++
 	}
 	for i := range n {
-		if c.made[i].Product = c.lanes.At(i, taken); !c.made[i].Product.Plain() {
+		if c.made[i].Product = c.lanes.at(i, taken); !c.made[i].Product.Plain() {
 			return false
 		}
 	}
@@ -159,7 +159,7 @@ func (c *Columns) multiply(x []float32, n, rows, stride int, counted bool) bool 
 
 // gather copies a few rows, and ones behind them.
 func (c *Columns) gather(x []float32, n, rows, stride int, counted bool) {
-	for r := range Taken {
+	for r := range atOnce {
 		to := c.room[r*n:][:n]
 		if r >= rows {
 			for i := range to {
