@@ -1,6 +1,7 @@
 package gpu_test
 
 import (
+	"cmp"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -56,15 +57,7 @@ func TestKeyOrder(t *testing.T) {
 		for i := range want {
 			want[i] = int64(i)
 		}
-		slices.SortStableFunc(want, func(a, b int64) int {
-			switch x, y := keys[a], keys[b]; {
-			case x < y:
-				return -1
-			case x > y:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(want, func(a, b int64) int { return cmp.Compare(keys[a], keys[b]) })
 		got, err := tensor.Data[int64](tensor.Wrap(ops.KeyOrder(tensor.From(keys, n).To(gpu).Handle())))
 		must(t, err)
 		if !slices.Equal(want, got) {
