@@ -175,7 +175,8 @@ func (l *loop) allocate() error {
 	}
 }
 
-// mostSpills is how many values of a chain may go to the frame, which has room for twice as many.
+// mostSpills is how many values of a chain may go to the frame: in those that package jit has there is
+// room for 64 of AVX-512, and for twice as many of AVX2.
 const mostSpills = 48
 
 // side is how many vectors of so much code are computed side by side at first, and how many of

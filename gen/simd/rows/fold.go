@@ -17,7 +17,7 @@ type folding struct {
 	element        string // of pointers, where not the kit's
 	doc            string
 	pair           bool // an accumulator is two elements: complex numbers
-	extreme        bool // what to does with NaN needs quiet in the end
+	extreme        bool // what to does with NaN needs result in the end
 	flip           bool // elements and accumulators have their signs flipped in registers
 	to             func(v operand.Op, acc reg.VecVirtual)
 }
