@@ -112,6 +112,9 @@ func (d DType) Holder() DType { return d.info().holder }
 // have no code for: they are carried by signed integers.
 func (d DType) Carried() bool { return ClassCarried.Has(d) }
 
+// Unsigned reports whether d is an integer dtype without negative numbers.
+func (d DType) Unsigned() bool { return ClassUnsigned.Has(d) }
+
 // Complex returns the complex dtype whose parts hold d, and d itself where it is
 // complex: complex128 for float64, complex64 otherwise.
 func (d DType) Complex() DType {
@@ -196,8 +199,9 @@ const (
 
 // What tensors hold: dtypes that devices have code for, and those that these carry.
 const (
-	ClassCarried = DTypeSet(1<<Uint16 | 1<<Uint32 | 1<<Uint64)
-	ClassStored  = ClassAll | ClassCarried
+	ClassUnsigned = ClassCarried | 1<<Uint8
+	ClassCarried  = DTypeSet(1<<Uint16 | 1<<Uint32 | 1<<Uint64)
+	ClassStored   = ClassAll | ClassCarried
 )
 
 // Classes maps the names a schema uses to their dtypes.

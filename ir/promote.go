@@ -67,7 +67,7 @@ func PromotePair(a, b DType) DType {
 }
 
 // signed reports whether d is an integer dtype with negative numbers.
-func (d DType) signed() bool { return d.IsInt() && d != Uint8 && !d.Carried() }
+func (d DType) signed() bool { return d.IsInt() && !d.Unsigned() }
 
 // twice returns the signed integers of twice d's size.
 func twice(d DType) DType {

@@ -143,7 +143,7 @@ func (s Scalar) Fits(d DType) bool {
 
 // intRange returns the least and the largest integer of d; of uint64 the largest int64.
 func (d DType) intRange() (lo, hi int64) {
-	if d == Uint8 || d.Carried() {
+	if d.Unsigned() {
 		return 0, int64(uint64(math.MaxInt64) >> (63 - min(63, 8*d.Size())))
 	}
 	hi = 1<<(8*d.Size()-1) - 1

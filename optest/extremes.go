@@ -85,8 +85,9 @@ func (r runner) extremesOf(i int, s Sample, dt ir.DType) (out []ir.Scalar) {
 	dt = r.operandDType(i, dt)
 	switch dt.Category() {
 	case ir.CategoryInt:
-		if dt == ir.Uint8 {
-			return ints(0, 1, 254, 255)
+		if dt.Unsigned() {
+			most := int64(1)<<(8*dt.Size()) - 1
+			return ints(0, 1, most-1, most)
 		}
 		most := int64(1)<<(8*dt.Size()-1) - 1
 		return ints(0, -1, most, -most, -most-1)

@@ -49,8 +49,8 @@ func (s source) number(o *Operator, i int, dt ir.DType) ir.Scalar {
 // integer draws from the part of the domain that dt holds.
 func (s source) integer(lo, hi float64, dt ir.DType) int64 {
 	least, most := int64(-1)<<(8*min(dt.Size(), 4)-1), int64(1)<<(8*min(dt.Size(), 4)-1)-1
-	if dt == ir.Uint8 {
-		least, most = 0, 255
+	if dt.Unsigned() {
+		least, most = 0, 2*most+1
 	}
 	a, b := max(int64(math.Max(math.Ceil(lo), -1e9)), least), min(int64(math.Min(math.Floor(hi), 1e9)), most)
 	if a > b {

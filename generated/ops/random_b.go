@@ -192,6 +192,7 @@ var randintDrawnOp = ir.Op{
 	Promote: ir.PromoteFixed,
 	Fixed:   ir.Int64,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 1, Is: ir.Below, Other: 3}}},
 	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Randint}}},
 	Parts:   true,
 	Tags:    ir.TagSeeded | ir.TagFactory | ir.TagHidden,
@@ -206,6 +207,9 @@ func RandintDrawnOp() *ir.Op {
 // RandintDrawn returns randint of a high that is greater than low, by less
 // than 2^63.
 func RandintDrawn(shape []int, low, high int, seed, offset int64, place *core.Placement) *core.Tensor {
+	if err := randintDrawnOp.Accepts(ir.IntsValue(shape), ir.IntValue(low), ir.IntValue(high), ir.IntValue(seed), ir.IntValue(offset)); err != nil {
+		return core.Refuse(&randintDrawnOp, err)
+	}
 	if core.InParts(&randintDrawnOp, place) && core.Shaped(func() ([][]int, error) {
 		return oneShape(shapes.SameShape(shape))
 	}) {
@@ -542,6 +546,7 @@ var wholeBetweenOp = ir.Op{
 	DTypes:  ir.SetOf(ir.Int64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.Below, Other: 2}}},
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.WholeBetween)}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
@@ -555,6 +560,9 @@ func WholeBetweenOp() *ir.Op {
 
 // WholeBetween is fold_whole by a kernel that divides by multiplication.
 func WholeBetween(x *core.Tensor, low, high int) *core.Tensor {
+	if err := wholeBetweenOp.Accepts(ir.IntValue(low), ir.IntValue(high)); err != nil {
+		return core.Refuse(&wholeBetweenOp, err, []*core.Tensor{x}...)
+	}
 	if core.InParts(&wholeBetweenOp, nil, x) && core.Shaped(func() ([][]int, error) {
 		return oneShape(shapes.SameShape(x.Shape()))
 	}) {

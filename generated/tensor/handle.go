@@ -75,12 +75,13 @@ type Scalar = any
 // A DType is the type of a tensor's elements, ir.DType. Its String() is its
 // name, such as float32, and Size() how many bytes an element takes.
 // IsFloat(), IsInt() and IsComplex() tell kinds apart; bool is none of them.
-// Differentiable() reports whether tensors of it can require a gradient.
-// Compute() is the dtype that arithmetic on it is done in, Real() that of a
-// complex number's parts, Complex() the one whose parts have it, and
-// Category() is its rank in promotion. Carried() reports whether it is
-// uint16, uint32 or uint64, which signed integers carry: Bits() is the one of
-// the same size, Holder() the one that holds its values.
+// Unsigned() integers have no negative numbers. Differentiable() reports
+// whether tensors of it can require a gradient. Compute() is the dtype that
+// arithmetic on it is done in, Real() that of a complex number's parts,
+// Complex() the one whose parts have it, and Category() is its rank in
+// promotion. Carried() reports whether it is uint16, uint32 or uint64, which
+// signed integers carry: Bits() is the one of the same size, Holder() the one
+// that holds its values.
 type DType = ir.DType
 
 // Defaults are the device of new tensors, the zero one being the CPU, and the

@@ -274,8 +274,8 @@ func limit(name string, t ir.DType) ir.Scalar {
 	case t.IsInt():
 		hi := int64(1)<<(bits-1) - 1
 		lo := -hi - 1
-		if t == ir.Uint8 {
-			lo, hi = 0, 255
+		if t.Unsigned() {
+			lo, hi = 0, int64(1)<<bits-1
 		}
 		return ir.IntScalar(map[string]int64{"Eps": 1, "MaxValue": hi, "MinValue": lo, "Highest": hi, "Lowest": lo}[name])
 	case t == ir.Float32:

@@ -5,10 +5,12 @@ import (
 	"math"
 
 	"github.com/sinter-go/sinter/data"
+	"github.com/sinter-go/sinter/generated/ops"
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/generated/tensor/out"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
@@ -194,6 +196,10 @@ var wrongIndices = []wrongCall{
 	{"as strided lengths", func(o *operands) error { return o.mat.AsStrided([]int{2, 2}, []int{1}).Err() }, "as_strided:|size [2 2] and stride [1] must have as many entries"},
 	{"multinomial", func(o *operands) error { return o.vec.Multinomial(4).Err() }, "multinomial:|topk: k is 4, want a number from 0 to 3"},
 	{"randint", func(o *operands) error { return tensor.Randint([]int{2}, 3, 3).Err() }, "randint:|low is 3 and high is 3, want low < high"},
+	{"randint drawn", func(*operands) error {
+		return ops.RandintDrawn([]int{2}, 3, 3, 1, 2, &core.Placement{Device: device.Sim(0)}).Err()
+	}, "randint_drawn:|low is 3 and high is 3, want low < high"},
+	{"whole between", func(o *operands) error { return ops.WholeBetween(o.vec.Handle(), 3, 3).Err() }, "whole_between:|low is 3 and high is 3, want low < high"},
 	{"index select far", func(o *operands) error {
 		return o.far.IndexSelect(0, tensor.From([]int64{0, 2}).To(device.Sim(0))).Err()
 	}, "index_select:|index 2 at position [1] is out of range for axis 0 with 2 elements (want 0"},

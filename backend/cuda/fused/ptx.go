@@ -89,7 +89,7 @@ func (k *ptxKernel) param(d ir.DType, param string, offset int) string {
 	typ := ptx.Class(d)
 	if bits := 8 * d.Size(); bits < 32 { // bools and small integers, which are held as words
 		sign := "s"
-		if d == ir.Bool || d == ir.Uint8 {
+		if d == ir.Bool || d.Unsigned() {
 			sign = "u"
 		}
 		typ = fmt.Sprint(sign, bits)

@@ -125,8 +125,8 @@ func integerOf(s ir.Scalar, to ir.DType) int64 {
 	}
 	bits := 8*to.Size() - 1
 	low, high := int64(-1)<<bits, int64(1)<<bits-1
-	if to == ir.Uint8 {
-		low, high = 0, 255
+	if to.Unsigned() {
+		low, high = 0, int64(2)<<bits-1
 	}
 	return min(max(s.Int(), low), high)
 }

@@ -124,7 +124,7 @@ func orderOf(dt ir.DType, descending bool) (o order, err error) {
 		ir.Float16: 0x7c00, ir.BFloat16: 0x7f80, ir.Float32: 0x7f800000, ir.Float64: 0x7ff0000000000000,
 	}[dt]
 	switch {
-	case dt == ir.Bool || dt == ir.Uint8:
+	case dt == ir.Bool || dt.Unsigned():
 		o = order{span: all}
 	case dt.IsInt():
 		o = order{sign: top, span: all}

@@ -4,7 +4,6 @@
 package element
 
 import (
-	"math"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/ref/wide"
@@ -148,10 +147,10 @@ func toInt(s ir.Scalar, d ir.DType) int64 {
 }
 
 func limits(d ir.DType) (low, high int64) {
-	if d == ir.Uint8 {
-		return 0, math.MaxUint8
-	}
 	bits := 8 * d.Size()
+	if d.Unsigned() {
+		return 0, 1<<bits - 1
+	}
 	return -1 << (bits - 1), 1<<(bits-1) - 1
 }
 
