@@ -133,6 +133,56 @@ var cumprodCase = optest.Operator{
 	Rounded: true,
 }
 
+var cumprodGradCase = optest.Operator{
+	Op:     ops.CumprodGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumprodGrad(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{0.5, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{3, 70}, {3, 70}, {3, 70}}, Attrs: []ir.Value{ir.IntValue(-1)}},
+		{Shapes: [][]int{{70, 20}, {70, 20}, {70, 20}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{false, false, false},
+}
+
+var cumprodSlopeCase = optest.Operator{
+	Op:     ops.CumprodSlopeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumprodSlope(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{0.5, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
+var cumprodSlopePartsCase = optest.Operator{
+	Op:     ops.CumprodSlopePartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.CumprodSlopeParts(a.In[0], a.In[1], a.In[2], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{0.5, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true, true},
+}
+
 var cumsumCase = optest.Operator{
 	Op:     ops.CumsumOp(),
 	Schema: "ops.yaml",
@@ -279,6 +329,57 @@ var logcumsumexpCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.N}}, Attrs: []ir.Value{ir.IntValue(0)}}
 		}},
 	},
+}
+
+var logcumsumexpGradCase = optest.Operator{
+	Op:     ops.LogcumsumexpGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogcumsumexpGrad(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+		{Shapes: [][]int{{3, 70}, {3, 70}}, Attrs: []ir.Value{ir.IntValue(-1)}},
+		{Shapes: [][]int{{70, 20}, {70, 20}}, Attrs: []ir.Value{ir.IntValue(0)}},
+	},
+	Grad: []bool{false, false},
+}
+
+var logcumsumexpSlopeCase = optest.Operator{
+	Op:     ops.LogcumsumexpSlopeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogcumsumexpSlope(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true},
+}
+
+var logcumsumexpSlopePartsCase = optest.Operator{
+	Op:     ops.LogcumsumexpSlopePartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.LogcumsumexpSlopeParts(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{5}, {5}}, Attrs: []ir.Value{ir.IntValue(0)}},
+		{Shapes: [][]int{{2, 3, 4}, {2, 3, 4}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad:    []bool{true, true},
+	Rounded: true,
 }
 
 var placeIfCase = optest.Operator{

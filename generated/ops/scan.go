@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 	"math"
 )
@@ -314,19 +315,136 @@ func CumprodOut(dst, x *core.Tensor, dim int, dType ir.DType) error {
 
 // cumprodBackward is the gradient of cumprod.
 func cumprodBackward(grad *core.Grad) {
-	grad.Set(0, fit(grad, 0, cumprodGradX(grad)))
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	out := grad.Out(0)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, fit(grad, 0, CumprodSlope(dy, out, ToType(x, core.Look(dy).DType()), dim)))
 }
 
-func cumprodGradX(grad *core.Grad) *core.Tensor {
-	dy := core.Wide(grad.Dy(0))
-	x := core.Wide(grad.In(0))
-	out := core.Wide(grad.Out(0))
-	dim := int(grad.Attr(0).Int)
+var cumprodGradOp = ir.Op{
+	Name:    "cumprod_grad",
+	Doc:     "is cumprod_slope in one pass.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float16, ir.BFloat16, ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.CumprodGrad)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// CumprodGradOp returns the descriptor of cumprod_grad, which must not be
+// changed.
+func CumprodGradOp() *ir.Op {
+	return &cumprodGradOp
+}
+
+// CumprodGrad is cumprod_slope in one pass.
+func CumprodGrad(g, y, x *core.Tensor, dim int) *core.Tensor {
+	if core.InParts(&cumprodGradOp, nil, g, y, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return CumprodSlopeParts(g, y, x, dim)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &cumprodGradOp,
+		In:    []*core.Tensor{g, y, x},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
+}
+
+var cumprodSlopeOp = ir.Op{
+	Name:    "cumprod_slope",
+	Doc:     "returns the gradient of cumprod from that of its result y, g.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CumprodSlopeOp returns the descriptor of cumprod_slope, which must not be
+// changed.
+func CumprodSlopeOp() *ir.Op {
+	return &cumprodSlopeOp
+}
+
+// CumprodSlope returns the gradient of cumprod from that of its result y, g.
+// It has gradients of any order, which are right where x has no zeros.
+func CumprodSlope(g, y, x *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, y, x}
+	if t := core.Refused(&cumprodSlopeOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&cumprodSlopeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CumprodSlope(core.Wide(g), core.Wide(y), core.Wide(x), dim), to)
+		})
+		core.Composed(&cumprodSlopeOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.CumprodSlope(composite.CumprodSlopes{CumprodSlopeParts: CumprodSlopeParts, CumprodGrad: CumprodGrad}, g, y, x, dim)
+	})
+	core.Composed(&cumprodSlopeOp, in, out)
+	return out
+}
+
+var cumprodSlopePartsOp = ir.Op{
+	Name:    "cumprod_slope_parts",
+	Doc:     "is cumprod_slope as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CumprodSlopePartsOp returns the descriptor of cumprod_slope_parts, which
+// must not be changed.
+func CumprodSlopePartsOp() *ir.Op {
+	return &cumprodSlopePartsOp
+}
+
+// CumprodSlopeParts is cumprod_slope as a composition.
+func CumprodSlopeParts(g, y, x *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, y, x}
+	if t := core.Refused(&cumprodSlopePartsOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&cumprodSlopePartsOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(CumprodSlopeParts(core.Wide(g), core.Wide(y), core.Wide(x), dim), to)
+		})
+		core.Composed(&cumprodSlopePartsOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return cumprodSlopePartsCompose(g, y, x, dim)
+	})
+	core.Composed(&cumprodSlopePartsOp, in, out)
+	return out
+}
+
+func cumprodSlopePartsCompose(g, y, x *core.Tensor, dim int) *core.Tensor {
 	zero := Eq(x, core.ScalarTensor(ir.IntScalar(0)))
 	seen := Cumsum(zero, dim, ir.Invalid)
 	first := LogicalAnd(zero, Eq(seen, core.ScalarTensor(ir.IntScalar(1))))
-	at := ReverseCumsum(Mul(dy, Conj(Cumprod(MaskedFill(x, first, core.ScalarTensor(ir.IntScalar(1))), dim, core.Look(dy).DType()))), dim)
-	before := Div(ReverseCumsum(Mul(dy, Conj(out)), dim), Conj(MaskedFill(x, zero, core.ScalarTensor(ir.IntScalar(1)))))
+	at := ReverseCumsum(Mul(g, Conj(Cumprod(MaskedFill(x, first, core.ScalarTensor(ir.IntScalar(1))), dim, g.DType()))), dim)
+	before := Div(ReverseCumsum(Mul(g, Conj(y)), dim), Conj(MaskedFill(x, zero, core.ScalarTensor(ir.IntScalar(1)))))
 	return Where(first, at, MaskedFill(before, Gt(seen, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 }
 
@@ -541,94 +659,4 @@ func CumulativeMin(x *core.Tensor, dim int) *core.Tensor {
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Dims:  []int{dim},
 	})
-}
-
-var cumulativePlacesOp = ir.Op{
-	Name:    "cumulative_places",
-	Doc:     "returns for each element of x the place along dim of the last one up to it that is the one in best, as int64.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "best"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.ClassReal,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// CumulativePlacesOp returns the descriptor of cumulative_places, which must
-// not be changed.
-func CumulativePlacesOp() *ir.Op {
-	return &cumulativePlacesOp
-}
-
-// CumulativePlaces returns for each element of x the place along dim of the
-// last one up to it that is the one in best, as int64.
-func CumulativePlaces(x, best *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x, best}
-	if t := core.Refused(&cumulativePlacesOp, in...); t != nil {
-		return t
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return cumulativePlacesCompose(x, best, dim)
-		})
-	})
-	core.Composed(&cumulativePlacesOp, in, out)
-	return out
-}
-
-func cumulativePlacesCompose(x, best *core.Tensor, dim int) *core.Tensor {
-	places := Reshape(Counted([]int{shapes.Size(x.Shape(), dim)}, core.PlacementLike(x)), shapes.JoinInts([]int{shapes.Size(x.Shape(), dim)}, shapes.OnesInts(len(x.Shape())-1-shapes.NormDim(len(x.Shape()), dim))))
-	return CumulativeMax(PlaceIf(x, best, places), dim)
-}
-
-var floatLogcumsumexpOp = ir.Op{
-	Name:    "float_logcumsumexp",
-	Doc:     "returns logcumsumexp of real numbers.",
-	Kind:    ir.Scan,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogCumSumExp}}},
-	Tags: ir.TagHidden,
-}
-
-// FloatLogcumsumexpOp returns the descriptor of float_logcumsumexp, which
-// must not be changed.
-func FloatLogcumsumexpOp() *ir.Op {
-	return &floatLogcumsumexpOp
-}
-
-// FloatLogcumsumexp returns logcumsumexp of real numbers.
-func FloatLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
-	return core.Scan(core.Apply{
-		Op:       &floatLogcumsumexpOp,
-		In:       []*core.Tensor{x},
-		Attrs:    []ir.Value{ir.IntValue(dim)},
-		Dims:     []int{dim},
-		Backward: floatLogcumsumexpBackward,
-		Save:     core.SaveIn(0),
-	})
-}
-
-// floatLogcumsumexpBackward is the gradient of float_logcumsumexp.
-func floatLogcumsumexpBackward(grad *core.Grad) {
-	grad.Set(0, floatLogcumsumexpGradX(grad))
-}
-
-func floatLogcumsumexpGradX(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	x := grad.In(0)
-	dim := int(grad.Attr(0).Int)
-	z := ScaledExp(x)
-	parts := ScaledOver(Complex(dy, Zeros([]int{}, core.PlacementLike(dy))), ScaledCumsum(z, dim))
-	return ToType(ScaledBy(Flip(ScaledCumsum(Flip(parts, []int{dim}), dim), []int{dim}), z), grad.InDType(0))
 }

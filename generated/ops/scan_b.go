@@ -3,12 +3,99 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var cumulativePlacesOp = ir.Op{
+	Name:    "cumulative_places",
+	Doc:     "returns for each element of x the place along dim of the last one up to it that is the one in best, as int64.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "best"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.ClassReal,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// CumulativePlacesOp returns the descriptor of cumulative_places, which must
+// not be changed.
+func CumulativePlacesOp() *ir.Op {
+	return &cumulativePlacesOp
+}
+
+// CumulativePlaces returns for each element of x the place along dim of the
+// last one up to it that is the one in best, as int64.
+func CumulativePlaces(x, best *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{x, best}
+	if t := core.Refused(&cumulativePlacesOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return cumulativePlacesCompose(x, best, dim)
+		})
+	})
+	core.Composed(&cumulativePlacesOp, in, out)
+	return out
+}
+
+func cumulativePlacesCompose(x, best *core.Tensor, dim int) *core.Tensor {
+	places := Reshape(Counted([]int{shapes.Size(x.Shape(), dim)}, core.PlacementLike(x)), shapes.JoinInts([]int{shapes.Size(x.Shape(), dim)}, shapes.OnesInts(len(x.Shape())-1-shapes.NormDim(len(x.Shape()), dim))))
+	return CumulativeMax(PlaceIf(x, best, places), dim)
+}
+
+var floatLogcumsumexpOp = ir.Op{
+	Name:    "float_logcumsumexp",
+	Doc:     "returns logcumsumexp of real numbers.",
+	Kind:    ir.Scan,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Init: "-Inf", Map: "x", Combine: "where(a == b, a + Ln2, max(a, b) + log1p(exp(-abs(a - b))))", Finish: "a"},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FloatLogcumsumexp}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.LogCumSumExp}}},
+	Tags: ir.TagHidden,
+}
+
+// FloatLogcumsumexpOp returns the descriptor of float_logcumsumexp, which
+// must not be changed.
+func FloatLogcumsumexpOp() *ir.Op {
+	return &floatLogcumsumexpOp
+}
+
+// FloatLogcumsumexp returns logcumsumexp of real numbers.
+func FloatLogcumsumexp(x *core.Tensor, dim int) *core.Tensor {
+	return core.Scan(core.Apply{
+		Op:       &floatLogcumsumexpOp,
+		In:       []*core.Tensor{x},
+		Attrs:    []ir.Value{ir.IntValue(dim)},
+		Dims:     []int{dim},
+		Backward: floatLogcumsumexpBackward,
+		Save:     core.SaveIn(0),
+	})
+}
+
+// floatLogcumsumexpBackward is the gradient of float_logcumsumexp.
+func floatLogcumsumexpBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	x := grad.In(0)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, LogcumsumexpSlope(dy, x, dim))
+}
 
 var logcumsumexpOp = ir.Op{
 	Name:    "logcumsumexp",
@@ -54,6 +141,123 @@ func logcumsumexpCompose(x *core.Tensor, dim int) *core.Tensor {
 // its shape and device.
 func LogcumsumexpOut(dst, x *core.Tensor, dim int) error {
 	return core.CopyOut(dst, &logcumsumexpOp, Logcumsumexp(x, dim))
+}
+
+var logcumsumexpGradOp = ir.Op{
+	Name:    "logcumsumexp_grad",
+	Doc:     "is logcumsumexp_slope with one exponential for each element.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float16, ir.BFloat16, ir.Float32),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.LogcumsumexpGrad)}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// LogcumsumexpGradOp returns the descriptor of logcumsumexp_grad, which must
+// not be changed.
+func LogcumsumexpGradOp() *ir.Op {
+	return &logcumsumexpGradOp
+}
+
+// LogcumsumexpGrad is logcumsumexp_slope with one exponential for each
+// element.
+func LogcumsumexpGrad(g, x *core.Tensor, dim int) *core.Tensor {
+	if core.InParts(&logcumsumexpGradOp, nil, g, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return LogcumsumexpSlopeParts(g, x, dim)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &logcumsumexpGradOp,
+		In:    []*core.Tensor{g, x},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
+}
+
+var logcumsumexpSlopeOp = ir.Op{
+	Name:    "logcumsumexp_slope",
+	Doc:     "returns the gradient of float_logcumsumexp from that of its result, g.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LogcumsumexpSlopeOp returns the descriptor of logcumsumexp_slope, which
+// must not be changed.
+func LogcumsumexpSlopeOp() *ir.Op {
+	return &logcumsumexpSlopeOp
+}
+
+// LogcumsumexpSlope returns the gradient of float_logcumsumexp from that of
+// its result, g. It has gradients of any order.
+func LogcumsumexpSlope(g, x *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&logcumsumexpSlopeOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&logcumsumexpSlopeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(LogcumsumexpSlope(core.Wide(g), core.Wide(x), dim), to)
+		})
+		core.Composed(&logcumsumexpSlopeOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.LogcumsumexpSlope(composite.LogcumsumexpSlopes{LogcumsumexpSlopeParts: LogcumsumexpSlopeParts, LogcumsumexpGrad: LogcumsumexpGrad}, g, x, dim)
+	})
+	core.Composed(&logcumsumexpSlopeOp, in, out)
+	return out
+}
+
+var logcumsumexpSlopePartsOp = ir.Op{
+	Name:    "logcumsumexp_slope_parts",
+	Doc:     "is logcumsumexp_slope as a composition.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// LogcumsumexpSlopePartsOp returns the descriptor of
+// logcumsumexp_slope_parts, which must not be changed.
+func LogcumsumexpSlopePartsOp() *ir.Op {
+	return &logcumsumexpSlopePartsOp
+}
+
+// LogcumsumexpSlopeParts is logcumsumexp_slope as a composition.
+func LogcumsumexpSlopeParts(g, x *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, x}
+	if t := core.Refused(&logcumsumexpSlopePartsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return logcumsumexpSlopePartsCompose(g, x, dim)
+	})
+	core.Composed(&logcumsumexpSlopePartsOp, in, out)
+	return out
+}
+
+func logcumsumexpSlopePartsCompose(g, x *core.Tensor, dim int) *core.Tensor {
+	z := ScaledExp(x)
+	parts := ScaledOver(Complex(g, Zeros([]int{}, core.PlacementLike(g))), ScaledCumsum(z, dim))
+	return ToType(ScaledBy(Flip(ScaledCumsum(Flip(parts, []int{dim}), dim), []int{dim}), z), x.DType())
 }
 
 var placeIfOp = ir.Op{

@@ -18,11 +18,10 @@ func ProdGrad(o ProdGrads, g, x *core.Tensor, dim []int) *core.Tensor {
 	if t := core.FirstError(g, x); t != nil {
 		return t
 	}
-	wide := !look(x).DType().IsFloat() || look(x).DType() == ir.Float64
-	if wide || core.GradEnabled() && (g.RequiresGrad() || x.RequiresGrad()) {
-		return o.ProdGradParts(g, x, dim)
+	if once(x, g) {
+		return o.ProdOthers(g, x, dim)
 	}
-	return o.ProdOthers(g, x, dim)
+	return o.ProdGradParts(g, x, dim)
 }
 
 // ProdFactors are the operators that ProdOthers is made of.
