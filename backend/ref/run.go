@@ -110,8 +110,10 @@ func (r *runner[F]) elementwise() error {
 	in, same := expr.NewInterpreter(r.body.Expr, r.a, env), len(r.call.In) == 0 && !r.body.Expr.Indexed()
 	for i := range ir.NumElements(r.call.Space) {
 		if same && i > 0 {
-			r.repeat(i)
-			continue
+			for _, v := range r.call.Out {
+				element.Repeat(v)
+			}
+			break
 		}
 		r.load(i)
 		values, err := in.Values()
@@ -121,13 +123,6 @@ func (r *runner[F]) elementwise() error {
 		r.store(i, values, r.body.Expr)
 	}
 	return nil
-}
-
-// repeat writes the results at the first position to row-major position i.
-func (r *runner[F]) repeat(i int) {
-	for _, v := range r.call.Out {
-		element.Copy(v, i, 0)
-	}
 }
 
 // joint computes the results of every place from what was in the operands and in the

@@ -95,10 +95,20 @@ func StoreFrom(v ir.View, i int, s ir.Scalar, compute ir.DType) {
 	Store(v, i, s)
 }
 
-// Copy writes the element at row-major position j of v to position i, bit by bit.
-func Copy(v ir.View, i, j int) {
-	size := v.DType.Size()
-	copy(unsafe.Slice((*byte)(address(v, i)), size), unsafe.Slice((*byte)(address(v, j)), size))
+// Repeat writes the first element of v to all its other places, bit by bit.
+func Repeat(v ir.View) {
+	size, n := v.DType.Size(), v.NumElements()
+	if n > 1 && v.IsContiguous() {
+		all := unsafe.Slice((*byte)(v.Ptr), n*size)
+		for done := size; done < len(all); done *= 2 {
+			copy(all[done:], all[:done])
+		}
+		return
+	}
+	first := unsafe.Slice((*byte)(v.Ptr), size)
+	for i := 1; i < n; i++ {
+		copy(unsafe.Slice((*byte)(address(v, i)), size), first)
+	}
 }
 
 func address(v ir.View, i int) unsafe.Pointer {

@@ -106,3 +106,42 @@ func TestOffset(t *testing.T) {
 		t.Errorf("Offset of [1 1 1] = %d, want 111", got)
 	}
 }
+
+// TestRepeat fills views of all dtypes with their first element, and nothing beside them.
+func TestRepeat(t *testing.T) {
+	for _, v := range []ir.View{
+		{}, // a scalar
+		{Shape: []int{0}, Strides: []int{1}},
+		{Shape: []int{1}, Strides: []int{7}},
+		{Shape: []int{2}, Strides: []int{1}},
+		{Shape: []int{7}, Strides: []int{1}},
+		{Shape: []int{2, 1, 4}, Strides: []int{4, 9, 1}},
+		{Shape: []int{2, 3}, Strides: []int{1, 2}},
+		{Shape: []int{3, 2}, Strides: []int{4, 2}},
+		{Shape: []int{2, 3}, Strides: []int{5, 1}},
+	} {
+		for _, d := range ir.ClassAll.List() {
+			const ahead, all = 2, 14 // elements before the view, and of the memory
+			got, want := make([]byte, all*16), make([]byte, all*16)
+			for i := range got {
+				got[i] = byte(i + 1)
+			}
+			copy(want, got)
+			size := d.Size()
+			first := want[ahead*size : (ahead+1)*size]
+			for i := range ir.NumElements(v.Shape) {
+				place := ahead
+				for a, rest := len(v.Shape)-1, i; a >= 0; a-- {
+					place += rest % v.Shape[a] * v.Strides[a]
+					rest /= v.Shape[a]
+				}
+				copy(want[place*size:], first)
+			}
+			v.DType, v.Ptr = d, unsafe.Pointer(&got[ahead*size])
+			Repeat(v)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s %v %v (-want +got):\n%s", d, v.Shape, v.Strides, diff)
+			}
+		}
+	}
+}
