@@ -145,8 +145,10 @@ func TestMinimizeReleases(t *testing.T) {
 				}
 				x := tensor.Ones([]int{batch, width}, on)
 				for range 3 {
-					settle(t, g.Device())
-					memory.ResetPeak(g.Device())
+					if g.Rank() == 0 { // whose memory is looked at
+						settle(t, g.Device())
+						memory.ResetPeak(g.Device())
+					}
 					if _, err := d.Minimize(o, func() T { return d.Forward(x).Square().Mean() }); err != nil {
 						return err
 					}

@@ -33,7 +33,7 @@ set -eu
 cd "$(dirname "$0")/../.."
 root=$PWD
 log=$root/out/gpu/log
-packages='./backend/cuda/... ./runtime/index ./optim ./compile ./profile ./dist ./tests/gpu ./tests/unsigned ./tests/conformance'
+packages='./backend/cuda/... ./runtime/index ./optim ./compile ./profile ./dist ./tests/gpu ./tests/edges ./tests/conformance'
 examples='threedevices streams timing factories fftcache graphs'
 programs='./examples/digits ./examples/tf32 ./examples/devices ./cmd/bench ./cmd/several'
 

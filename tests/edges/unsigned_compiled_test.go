@@ -1,4 +1,4 @@
-package unsigned_test
+package edges_test
 
 import (
 	"testing"

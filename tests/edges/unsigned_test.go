@@ -1,4 +1,4 @@
-package unsigned_test
+package edges_test
 
 import (
 	"fmt"
@@ -14,7 +14,8 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// An unsigned is a Go type of the dtypes that others carry.
+// An unsigned is a Go type of the dtypes that others carry. Devices have no code for them, so what
+// holds on one says little of another: these tests are of every kind of device that there is.
 type unsigned interface{ uint16 | uint32 | uint64 }
 
 // low64 are the bits of the least int64 but one.
