@@ -1,6 +1,6 @@
 // Package edges_test holds what happens at the edges of dtypes, shapes and values:
-// numbers that a dtype does not hold, and dtypes that no loop has, empty tensors, infinities, long folds. The
-// witness is PyTorch's behaviour, kept in tests/vectors, or arithmetic that shares no
+// numbers that a dtype does not hold, dtypes that no loop has, empty tensors, infinities,
+// long folds. The witness is PyTorch's behaviour, kept in tests/vectors, or arithmetic that shares no
 // code with what is tested.
 package edges_test
 
