@@ -14,7 +14,6 @@ import (
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
-	"github.com/sinter-go/sinter/tests/allocations"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -82,15 +81,9 @@ type plan struct {
 func draw(seed uint64, most int) plan {
 	r := rand.New(rand.NewPCG(seed, 14))
 	p := plan{fate: replayFates[r.IntN(len(replayFates))], ranks: 2 + r.IntN(most-1), queues: r.IntN(3), at: r.IntN(20)}
-	for allocations.RaceDetector && p.way == "copies" { // it sees that copies whose waits were ended come at the same time
-		p.fate = replayFates[r.IntN(len(replayFates))]
-	}
 	p.victim = r.IntN(p.ranks)
 	if p.way == "" {
 		p.way = []string{"copies", "copies", "engine"}[r.IntN(3)]
-	}
-	if allocations.RaceDetector {
-		p.way = "engine"
 	}
 	for k := range 3 {
 		list := []int{200 + 100*k}

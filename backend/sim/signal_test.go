@@ -118,3 +118,32 @@ func TestQueues(t *testing.T) {
 		}
 	}
 }
+
+// TestWordsEnded has the host end, in vain, the waits of a recording and of a stream: both streams go on, and
+// fail of nothing.
+func TestWordsEnded(t *testing.T) {
+	drv := sim.New(sim.Config{Devices: 1, Async: true})
+	word := words(t, drv, 2)
+	s, err := drv.NewStream(0, 0)
+	_, begun := drv.BeginCapture(0, s, device.CaptureOptions{})
+	if err := errors.Join(err, begun, drv.AwaitWord(0, s, &word[0], 1), drv.WriteWord(0, s, &word[0], 0)); err != nil {
+		t.Fatal(err)
+	}
+	recorded, err := drv.EndCapture(0, s)
+	if err := errors.Join(err, recorded.Launch(s), recorded.Launch(s), drv.AwaitWord(0, 0, &word[1], 1)); err != nil {
+		t.Fatal(err)
+	}
+	var idle bool
+	if !patience.Until(t, func() bool {
+		for k := range word {
+			word[k].Store(device.WordEnded)
+		}
+		idle, err = drv.StreamIdle(0, s)
+		return idle || err != nil
+	}) || err != nil {
+		t.Errorf("the stream is idle %v, %v", idle, err)
+	}
+	if err := errors.Join(drv.SyncStream(context.Background(), 0, s), drv.SyncStream(context.Background(), 0, 0)); err != nil {
+		t.Error(err)
+	}
+}

@@ -76,7 +76,12 @@ func (s *stream) submit(run func() error) error {
 	if recorded {
 		return err
 	}
-	return s.give(run)
+	return s.give(func() error {
+		if err := run(); !errors.Is(err, errEnded) {
+			return err
+		}
+		return nil
+	})
 }
 
 // give is submit for who has seen that the stream is not captured: a capture that another goroutine began

@@ -9,6 +9,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 )
 
@@ -100,7 +101,7 @@ func (p *post) unblock() {
 			tick.Reset(100 * time.Millisecond)
 		case <-tick.C:
 		}
-		p.each(func(_ int, word *atomic.Uint32) { word.Store(1) })
+		p.each(func(_ int, word *atomic.Uint32) { word.Store(device.WordEnded) })
 	}
 }
 
