@@ -8,7 +8,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-var _ device.Fuser = (*Driver)(nil)
+var _ device.NormFuser = (*Driver)(nil)
 
 // Fuse returns the loops of a region.
 func (d *Driver) Fuse(dev int, r *fusion.Region, c *ir.Call) (ir.Code, error) {
@@ -56,3 +56,14 @@ func (d *Driver) FuseFold(dev int, f *fusion.Fold) (ir.Code, error) {
 
 // TakesFold reports whether a reduction's loops may be given elements as they are computed.
 func (d *Driver) TakesFold(dev int, c *ir.Call) bool { return exec.FoldsComputed(c) }
+
+// FuseNorm returns the function of a norm.
+func (d *Driver) FuseNorm(dev int, n *fusion.Norm) (ir.Code, error) {
+	if err := checkDevice(dev); err != nil {
+		return ir.Code{}, err
+	}
+	return fused.Norm(n)
+}
+
+// TakesNorm reports whether what is summed of a norm is folded block by block.
+func (d *Driver) TakesNorm(dev int, n *fusion.Norm, c *ir.Call) bool { return fused.TakesNorm(n, c) }

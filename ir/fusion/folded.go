@@ -114,7 +114,7 @@ func (l *planner) reduce() {
 // there is an error.
 func (l *planner) foldOf(i, group int) error {
 	at := l.group[i]
-	if l.rows[group] != nil || l.products[group] != nil || l.reductions[group] != nil || l.between(at, group) {
+	if l.rows[group] != nil || l.products[group] != nil || l.reductions[group] != nil || l.norms[group] != nil || l.between(at, group) {
 		return errFold
 	}
 	b := &foldBuilder{planner: l, g: &Group{}, step: i, before: l.steps[group]}

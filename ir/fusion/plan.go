@@ -42,6 +42,10 @@ type Options struct {
 	// TakesFold reports whether a reduction may be given code with what makes its operand, by
 	// the call of the reduction alone.
 	TakesFold func(step int, c *ir.Call) bool
+	// NormCode is Code for norms; nil where none are to be made.
+	NormCode func(step int, n *Norm) error
+	// TakesNorm is Takes for norms.
+	TakesNorm func(step int, n *Norm, c *ir.Call) bool
 	// Relaxed lets kernels compute otherwise than the calls one by one where that is quicker.
 	Relaxed bool
 	// Kind names the kind of device that the step runs on.
@@ -89,6 +93,8 @@ type planner struct {
 
 	reductions []*foldBuilder // by group that ends with a reduction
 
+	norms []*normBuilder // by group that has a norm
+
 	passed []int // by group: the latest search that came by
 	search int
 }
@@ -97,7 +103,7 @@ type planner struct {
 func Make(p *program.Program, o Options) *Plan {
 	n := len(p.Steps)
 	l := &planner{p: p, o: o, info: make([]*member, n), group: make([]int, n), steps: make([][]int, n), why: map[int]string{},
-		rows: make([]*rowBuilder, n), products: make([]*productBuilder, n), reductions: make([]*foldBuilder, n), passed: make([]int, n)}
+		rows: make([]*rowBuilder, n), products: make([]*productBuilder, n), reductions: make([]*foldBuilder, n), norms: make([]*normBuilder, n), passed: make([]int, n)}
 	l.after = p.Before(func(i int) bool { return Pinned(p, i, o.Refused) })
 	l.findUsers()
 	numbers := make([]int, n)
@@ -124,6 +130,9 @@ func Make(p *program.Program, o Options) *Plan {
 	}
 	if o.ProductCode != nil {
 		l.attach()
+	}
+	if o.NormCode != nil {
+		l.normalize()
 	}
 	if o.FoldCode != nil {
 		l.reduce()
@@ -191,6 +200,8 @@ func (l *planner) groups() []*Group {
 			b.by = product
 		} else if fold := l.reductions[id]; fold != nil {
 			b.by = fold
+		} else if norm := l.norms[id]; norm != nil {
+			b.by = norm
 		} else {
 			b.by = &elements{l, steps}
 		}

@@ -69,6 +69,13 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 		FoldCode: func(i int, fold *fusion.Fold) error {
 			return r.code(i, fold.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.FuseFold(dev, fold) })
 		},
+		NormCode: func(i int, norm *fusion.Norm) error {
+			return r.code(i, norm.Op, func(f device.Fuser, dev int) (ir.Code, error) { return f.(device.NormFuser).FuseNorm(dev, norm) })
+		},
+		TakesNorm: func(i int, norm *fusion.Norm, c *ir.Call) bool {
+			f, able := r.program[i].drv.(device.NormFuser)
+			return able && f.TakesNorm(r.program[i].dev.Index, norm, c)
+		},
 		Relaxed: r.relaxed,
 		Rounds: func(i int) bool {
 			f, able := r.program[i].drv.(device.Fuser)

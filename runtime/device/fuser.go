@@ -27,6 +27,15 @@ type Fuser interface {
 	TakesFold(dev int, c *ir.Call) bool
 }
 
+// A NormFuser is a Fuser that sums what a norm of channels gives with it.
+type NormFuser interface {
+	Fuser
+	// FuseNorm is Fuse for such a norm.
+	FuseNorm(dev int, n *fusion.Norm) (ir.Code, error)
+	// TakesNorm reports whether FuseNorm is worth asking for a norm, by a call of it.
+	TakesNorm(dev int, n *fusion.Norm, c *ir.Call) bool
+}
+
 // An Arranger is a Driver that convolves images however their channels lie in memory.
 type Arranger interface {
 	// ChannelsLast returns how many bytes a device moves for a convolution or a gradient of one

@@ -33,6 +33,7 @@ type vector[T Float] struct {
 	normal  func(rows, n, stride int, mean, factor, shift T, out, x *T)
 	sums    func(rows, n, stride int, mean T, dy, x, sum, product *T)
 	grad    func(rows, n, stride int, mean, middle, factor, slope T, dx, dy, x *T)
+	folded  func(rows, n, stride int, mean, middle, factor, slope T, dx, dy, x, lanes *T)
 }
 
 // Of returns the functions of a level.
@@ -100,6 +101,18 @@ func (f Funcs[T]) Grad(r Rows, mean, middle, factor, slope T, dx, dy, x *T) {
 		at[i/r.N*r.Stride+i%r.N] = T(d)
 		i++
 	})
+}
+
+// LanesBytes is the size of the accumulators of GradSums.
+const LanesBytes = 256
+
+// FoldsGrad reports whether there is GradSums: vector code.
+func (f Funcs[T]) FoldsGrad() bool { return f.vector.folded != nil }
+
+// GradSums is Grad of rows of a multiple of LanesBytes. It adds dx to the accumulators at lanes,
+// element i to accumulator i modulo their number.
+func (f Funcs[T]) GradSums(r Rows, mean, middle, factor, slope T, dx, dy, x, lanes *T) {
+	f.vector.folded(r.Count, r.N, bytes[T](r), mean, middle, factor, slope, dx, dy, x, lanes)
 }
 
 // each calls f for every element.

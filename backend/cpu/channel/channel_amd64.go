@@ -16,6 +16,9 @@ func sumsF32AVX2(rows int, n int, stride int, mean float32, dy *float32, x *floa
 // gradF32AVX2 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart.
 func gradF32AVX2(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32)
 
+// gradSumsF32AVX2 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart. It adds the results to the accumulators at lanes, 256 bytes of them, in turn; rows are a multiple of 256 bytes.
+func gradSumsF32AVX2(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32, lanes *float32)
+
 // momentsF64AVX2 writes the mean of rows rows of n elements, stride bytes apart, and the sum of the squares of their distances from it; inverse is 1/(rows*n).
 func momentsF64AVX2(rows int, n int, stride int, inverse float64, x *float64, mean *float64, square *float64)
 
@@ -27,6 +30,9 @@ func sumsF64AVX2(rows int, n int, stride int, mean float64, dy *float64, x *floa
 
 // gradF64AVX2 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart.
 func gradF64AVX2(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64)
+
+// gradSumsF64AVX2 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart. It adds the results to the accumulators at lanes, 256 bytes of them, in turn; rows are a multiple of 256 bytes.
+func gradSumsF64AVX2(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64, lanes *float64)
 
 // momentsF32AVX512 writes the mean of rows rows of n elements, stride bytes apart, and the sum of the squares of their distances from it; inverse is 1/(rows*n).
 func momentsF32AVX512(rows int, n int, stride int, inverse float32, x *float32, mean *float32, square *float32)
@@ -40,6 +46,9 @@ func sumsF32AVX512(rows int, n int, stride int, mean float32, dy *float32, x *fl
 // gradF32AVX512 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart.
 func gradF32AVX512(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32)
 
+// gradSumsF32AVX512 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart. It adds the results to the accumulators at lanes, 256 bytes of them, in turn; rows are a multiple of 256 bytes.
+func gradSumsF32AVX512(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32, lanes *float32)
+
 // momentsF64AVX512 writes the mean of rows rows of n elements, stride bytes apart, and the sum of the squares of their distances from it; inverse is 1/(rows*n).
 func momentsF64AVX512(rows int, n int, stride int, inverse float64, x *float64, mean *float64, square *float64)
 
@@ -51,3 +60,6 @@ func sumsF64AVX512(rows int, n int, stride int, mean float64, dy *float64, x *fl
 
 // gradF64AVX512 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart.
 func gradF64AVX512(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64)
+
+// gradSumsF64AVX512 computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart. It adds the results to the accumulators at lanes, 256 bytes of them, in turn; rows are a multiple of 256 bytes.
+func gradSumsF64AVX512(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64, lanes *float64)

@@ -494,6 +494,181 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
+// func gradSumsF32AVX2(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32, lanes *float32)
+// Requires: AVX, FMA3
+TEXT ·gradSumsF32AVX2(SB), NOSPLIT, $0-72
+	MOVQ         n+8(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+7, CX
+	SHLQ         $0x02, AX
+	SHLQ         $0x02, CX
+	NEGQ         CX
+	LEAQ         tails<>+0(SB), DX
+	VMOVDQU      32(DX)(CX*1), Y0
+	MOVQ         rows+0(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         dx+40(FP), BX
+	MOVQ         dy+48(FP), SI
+	MOVQ         x+56(FP), DI
+	VBROADCASTSS mean+24(FP), Y1
+	VBROADCASTSS middle+28(FP), Y2
+	VBROADCASTSS factor+32(FP), Y3
+	VBROADCASTSS slope+36(FP), Y4
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      (R8), Y5
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      32(R8), Y6
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      64(R8), Y7
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      96(R8), Y8
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      128(R8), Y9
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      160(R8), Y10
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      192(R8), Y11
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      224(R8), Y12
+	MOVQ         SI, SI
+	MOVQ         CX, CX
+	TESTQ        CX, CX
+	JLE          rowsDone2
+
+rows1:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $+256, R9
+	CMPQ R8, R9
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPS     (SI)(R8*1), Y13
+	VMOVUPS     (DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, (BX)(R8*1)
+	VADDPS      Y13, Y5, Y5
+	VMOVUPS     32(SI)(R8*1), Y13
+	VMOVUPS     32(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 32(BX)(R8*1)
+	VADDPS      Y13, Y6, Y6
+	VMOVUPS     64(SI)(R8*1), Y13
+	VMOVUPS     64(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 64(BX)(R8*1)
+	VADDPS      Y13, Y7, Y7
+	VMOVUPS     96(SI)(R8*1), Y13
+	VMOVUPS     96(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 96(BX)(R8*1)
+	VADDPS      Y13, Y8, Y8
+	VMOVUPS     128(SI)(R8*1), Y13
+	VMOVUPS     128(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 128(BX)(R8*1)
+	VADDPS      Y13, Y9, Y9
+	VMOVUPS     160(SI)(R8*1), Y13
+	VMOVUPS     160(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 160(BX)(R8*1)
+	VADDPS      Y13, Y10, Y10
+	VMOVUPS     192(SI)(R8*1), Y13
+	VMOVUPS     192(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 192(BX)(R8*1)
+	VADDPS      Y13, Y11, Y11
+	VMOVUPS     224(SI)(R8*1), Y13
+	VMOVUPS     224(DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, 224(BX)(R8*1)
+	VADDPS      Y13, Y12, Y12
+	ADDQ        $+256, R8
+	CMPQ        R8, R9
+	JLE         vectors3
+
+vectorsDone4:
+	MOVQ AX, R9
+	SUBQ $+32, R9
+	CMPQ R8, R9
+	JGT  vectorsDone6
+
+vectors5:
+	VMOVUPS     (SI)(R8*1), Y13
+	VMOVUPS     (DI)(R8*1), Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMOVUPS     Y13, (BX)(R8*1)
+	VADDPS      Y13, Y5, Y5
+	ADDQ        $+32, R8
+	CMPQ        R8, R9
+	JLE         vectors5
+
+vectorsDone6:
+	CMPQ        R8, AX
+	JGE         rowDone7
+	VMASKMOVPS  (SI)(R8*1), Y0, Y13
+	VMASKMOVPS  (DI)(R8*1), Y0, Y14
+	VSUBPS      Y2, Y13, Y13
+	VSUBPS      Y1, Y14, Y14
+	VMULPS      Y13, Y3, Y13
+	VFMADD231PS Y14, Y4, Y13
+	VMASKMOVPS  Y13, Y0, (BX)(R8*1)
+	VADDPS      Y13, Y5, Y5
+
+rowDone7:
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ CX
+	JNZ  rows1
+
+rowsDone2:
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y5, (AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y6, 32(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y7, 64(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y8, 96(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y9, 128(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y10, 160(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y11, 192(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Y12, 224(AX)
+	VZEROUPPER
+	RET
+
 // func momentsF64AVX2(rows int, n int, stride int, inverse float64, x *float64, mean *float64, square *float64)
 // Requires: AVX, FMA3
 TEXT ·momentsF64AVX2(SB), NOSPLIT, $0-56
@@ -971,6 +1146,181 @@ rowDone7:
 	JNZ  rows1
 
 rowsDone2:
+	VZEROUPPER
+	RET
+
+// func gradSumsF64AVX2(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64, lanes *float64)
+// Requires: AVX, FMA3
+TEXT ·gradSumsF64AVX2(SB), NOSPLIT, $0-88
+	MOVQ         n+8(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+3, CX
+	SHLQ         $0x03, AX
+	SHLQ         $0x03, CX
+	NEGQ         CX
+	LEAQ         tails<>+0(SB), DX
+	VMOVDQU      32(DX)(CX*1), Y0
+	MOVQ         rows+0(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         dx+56(FP), BX
+	MOVQ         dy+64(FP), SI
+	MOVQ         x+72(FP), DI
+	VBROADCASTSD mean+24(FP), Y1
+	VBROADCASTSD middle+32(FP), Y2
+	VBROADCASTSD factor+40(FP), Y3
+	VBROADCASTSD slope+48(FP), Y4
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      (R8), Y5
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      32(R8), Y6
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      64(R8), Y7
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      96(R8), Y8
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      128(R8), Y9
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      160(R8), Y10
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      192(R8), Y11
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      224(R8), Y12
+	MOVQ         SI, SI
+	MOVQ         CX, CX
+	TESTQ        CX, CX
+	JLE          rowsDone2
+
+rows1:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $+256, R9
+	CMPQ R8, R9
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPD     (SI)(R8*1), Y13
+	VMOVUPD     (DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, (BX)(R8*1)
+	VADDPD      Y13, Y5, Y5
+	VMOVUPD     32(SI)(R8*1), Y13
+	VMOVUPD     32(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 32(BX)(R8*1)
+	VADDPD      Y13, Y6, Y6
+	VMOVUPD     64(SI)(R8*1), Y13
+	VMOVUPD     64(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 64(BX)(R8*1)
+	VADDPD      Y13, Y7, Y7
+	VMOVUPD     96(SI)(R8*1), Y13
+	VMOVUPD     96(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 96(BX)(R8*1)
+	VADDPD      Y13, Y8, Y8
+	VMOVUPD     128(SI)(R8*1), Y13
+	VMOVUPD     128(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 128(BX)(R8*1)
+	VADDPD      Y13, Y9, Y9
+	VMOVUPD     160(SI)(R8*1), Y13
+	VMOVUPD     160(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 160(BX)(R8*1)
+	VADDPD      Y13, Y10, Y10
+	VMOVUPD     192(SI)(R8*1), Y13
+	VMOVUPD     192(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 192(BX)(R8*1)
+	VADDPD      Y13, Y11, Y11
+	VMOVUPD     224(SI)(R8*1), Y13
+	VMOVUPD     224(DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, 224(BX)(R8*1)
+	VADDPD      Y13, Y12, Y12
+	ADDQ        $+256, R8
+	CMPQ        R8, R9
+	JLE         vectors3
+
+vectorsDone4:
+	MOVQ AX, R9
+	SUBQ $+32, R9
+	CMPQ R8, R9
+	JGT  vectorsDone6
+
+vectors5:
+	VMOVUPD     (SI)(R8*1), Y13
+	VMOVUPD     (DI)(R8*1), Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMOVUPD     Y13, (BX)(R8*1)
+	VADDPD      Y13, Y5, Y5
+	ADDQ        $+32, R8
+	CMPQ        R8, R9
+	JLE         vectors5
+
+vectorsDone6:
+	CMPQ        R8, AX
+	JGE         rowDone7
+	VMASKMOVPS  (SI)(R8*1), Y0, Y13
+	VMASKMOVPS  (DI)(R8*1), Y0, Y14
+	VSUBPD      Y2, Y13, Y13
+	VSUBPD      Y1, Y14, Y14
+	VMULPD      Y13, Y3, Y13
+	VFMADD231PD Y14, Y4, Y13
+	VMASKMOVPS  Y13, Y0, (BX)(R8*1)
+	VADDPD      Y13, Y5, Y5
+
+rowDone7:
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ CX
+	JNZ  rows1
+
+rowsDone2:
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y5, (AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y6, 32(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y7, 64(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y8, 96(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y9, 128(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y10, 160(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y11, 192(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Y12, 224(AX)
 	VZEROUPPER
 	RET
 
@@ -1470,6 +1820,132 @@ rowsDone2:
 	VZEROUPPER
 	RET
 
+// func gradSumsF32AVX512(rows int, n int, stride int, mean float32, middle float32, factor float32, slope float32, dx *float32, dy *float32, x *float32, lanes *float32)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gradSumsF32AVX512(SB), NOSPLIT, $0-72
+	MOVQ         n+8(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+15, CX
+	SHLQ         $0x02, AX
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVW        DX, K1
+	MOVQ         rows+0(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         dx+40(FP), BX
+	MOVQ         dy+48(FP), SI
+	MOVQ         x+56(FP), DI
+	VBROADCASTSS mean+24(FP), Z0
+	VBROADCASTSS middle+28(FP), Z1
+	VBROADCASTSS factor+32(FP), Z2
+	VBROADCASTSS slope+36(FP), Z3
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      (R8), Z4
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      64(R8), Z5
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      128(R8), Z6
+	MOVQ         lanes+64(FP), R8
+	VMOVUPS      192(R8), Z7
+	MOVQ         SI, SI
+	MOVQ         CX, CX
+	TESTQ        CX, CX
+	JLE          rowsDone2
+
+rows1:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $+256, R9
+	CMPQ R8, R9
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPS     (SI)(R8*1), Z8
+	VMOVUPS     (DI)(R8*1), Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, (BX)(R8*1)
+	VADDPS      Z8, Z4, Z4
+	VMOVUPS     64(SI)(R8*1), Z8
+	VMOVUPS     64(DI)(R8*1), Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, 64(BX)(R8*1)
+	VADDPS      Z8, Z5, Z5
+	VMOVUPS     128(SI)(R8*1), Z8
+	VMOVUPS     128(DI)(R8*1), Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, 128(BX)(R8*1)
+	VADDPS      Z8, Z6, Z6
+	VMOVUPS     192(SI)(R8*1), Z8
+	VMOVUPS     192(DI)(R8*1), Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, 192(BX)(R8*1)
+	VADDPS      Z8, Z7, Z7
+	ADDQ        $+256, R8
+	CMPQ        R8, R9
+	JLE         vectors3
+
+vectorsDone4:
+	MOVQ AX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone6
+
+vectors5:
+	VMOVUPS     (SI)(R8*1), Z8
+	VMOVUPS     (DI)(R8*1), Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, (BX)(R8*1)
+	VADDPS      Z8, Z4, Z4
+	ADDQ        $+64, R8
+	CMPQ        R8, R9
+	JLE         vectors5
+
+vectorsDone6:
+	CMPQ        R8, AX
+	JGE         rowDone7
+	VMOVUPS.Z   (SI)(R8*1), K1, Z8
+	VMOVUPS.Z   (DI)(R8*1), K1, Z9
+	VSUBPS      Z1, Z8, Z8
+	VSUBPS      Z0, Z9, Z9
+	VMULPS      Z8, Z2, Z8
+	VFMADD231PS Z9, Z3, Z8
+	VMOVUPS     Z8, K1, (BX)(R8*1)
+	VADDPS      Z8, Z4, Z4
+
+rowDone7:
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ CX
+	JNZ  rows1
+
+rowsDone2:
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Z4, (AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Z5, 64(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Z6, 128(AX)
+	MOVQ    lanes+64(FP), AX
+	VMOVUPS Z7, 192(AX)
+	VZEROUPPER
+	RET
+
 // func momentsF64AVX512(rows int, n int, stride int, inverse float64, x *float64, mean *float64, square *float64)
 // Requires: AVX, AVX512F, BMI2
 TEXT ·momentsF64AVX512(SB), NOSPLIT, $0-56
@@ -1953,6 +2429,132 @@ rowDone7:
 	JNZ  rows1
 
 rowsDone2:
+	VZEROUPPER
+	RET
+
+// func gradSumsF64AVX512(rows int, n int, stride int, mean float64, middle float64, factor float64, slope float64, dx *float64, dy *float64, x *float64, lanes *float64)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·gradSumsF64AVX512(SB), NOSPLIT, $0-88
+	MOVQ         n+8(FP), AX
+	MOVQ         AX, CX
+	ANDQ         $+7, CX
+	SHLQ         $0x03, AX
+	MOVQ         $-1, DX
+	BZHIQ        CX, DX, DX
+	KMOVW        DX, K1
+	MOVQ         rows+0(FP), CX
+	MOVQ         stride+16(FP), DX
+	MOVQ         dx+56(FP), BX
+	MOVQ         dy+64(FP), SI
+	MOVQ         x+72(FP), DI
+	VBROADCASTSD mean+24(FP), Z0
+	VBROADCASTSD middle+32(FP), Z1
+	VBROADCASTSD factor+40(FP), Z2
+	VBROADCASTSD slope+48(FP), Z3
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      (R8), Z4
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      64(R8), Z5
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      128(R8), Z6
+	MOVQ         lanes+80(FP), R8
+	VMOVUPD      192(R8), Z7
+	MOVQ         SI, SI
+	MOVQ         CX, CX
+	TESTQ        CX, CX
+	JLE          rowsDone2
+
+rows1:
+	XORQ R8, R8
+	MOVQ AX, R9
+	SUBQ $+256, R9
+	CMPQ R8, R9
+	JGT  vectorsDone4
+
+vectors3:
+	VMOVUPD     (SI)(R8*1), Z8
+	VMOVUPD     (DI)(R8*1), Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, (BX)(R8*1)
+	VADDPD      Z8, Z4, Z4
+	VMOVUPD     64(SI)(R8*1), Z8
+	VMOVUPD     64(DI)(R8*1), Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, 64(BX)(R8*1)
+	VADDPD      Z8, Z5, Z5
+	VMOVUPD     128(SI)(R8*1), Z8
+	VMOVUPD     128(DI)(R8*1), Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, 128(BX)(R8*1)
+	VADDPD      Z8, Z6, Z6
+	VMOVUPD     192(SI)(R8*1), Z8
+	VMOVUPD     192(DI)(R8*1), Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, 192(BX)(R8*1)
+	VADDPD      Z8, Z7, Z7
+	ADDQ        $+256, R8
+	CMPQ        R8, R9
+	JLE         vectors3
+
+vectorsDone4:
+	MOVQ AX, R9
+	SUBQ $+64, R9
+	CMPQ R8, R9
+	JGT  vectorsDone6
+
+vectors5:
+	VMOVUPD     (SI)(R8*1), Z8
+	VMOVUPD     (DI)(R8*1), Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, (BX)(R8*1)
+	VADDPD      Z8, Z4, Z4
+	ADDQ        $+64, R8
+	CMPQ        R8, R9
+	JLE         vectors5
+
+vectorsDone6:
+	CMPQ        R8, AX
+	JGE         rowDone7
+	VMOVUPD.Z   (SI)(R8*1), K1, Z8
+	VMOVUPD.Z   (DI)(R8*1), K1, Z9
+	VSUBPD      Z1, Z8, Z8
+	VSUBPD      Z0, Z9, Z9
+	VMULPD      Z8, Z2, Z8
+	VFMADD231PD Z9, Z3, Z8
+	VMOVUPD     Z8, K1, (BX)(R8*1)
+	VADDPD      Z8, Z4, Z4
+
+rowDone7:
+	ADDQ DX, BX
+	ADDQ DX, SI
+	ADDQ DX, DI
+	DECQ CX
+	JNZ  rows1
+
+rowsDone2:
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Z4, (AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Z5, 64(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Z6, 128(AX)
+	MOVQ    lanes+80(FP), AX
+	VMOVUPD Z7, 192(AX)
 	VZEROUPPER
 	RET
 

@@ -4,7 +4,9 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"slices"
 	"testing"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/channel"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
@@ -109,6 +111,55 @@ func (t trial[T]) check(f channel.Funcs[T]) error {
 		return fmt.Errorf("grad: %w", err)
 	}
 	return nil
+}
+
+// checkSums compares GradSums with Grad, to the bit, and what is in its accumulators with sums of
+// that, in their order.
+func (t trial[T]) checkSums(f channel.Funcs[T]) error {
+	want, got := blank[T](len(t.x)), blank[T](len(t.x))
+	f.Grad(t.Rows, 29, 0.25, 1.5, -0.5, &want[0], &t.dy[0], &t.x[0])
+	sums := make([]T, channel.LanesBytes/unsafe.Sizeof(t.x[0]))
+	for i := range sums {
+		sums[i] = T(i)
+	}
+	expected := slices.Clone(sums)
+	for n, i := range t.at() {
+		expected[n%len(sums)] += want[i]
+	}
+	f.GradSums(t.Rows, 29, 0.25, 1.5, -0.5, &got[0], &t.dy[0], &t.x[0], &sums[0])
+	if !slices.Equal(got, want) {
+		return fmt.Errorf("gradients %v, want %v", got, want)
+	}
+	if !slices.Equal(sums, expected) {
+		return fmt.Errorf("sums %v, want %v", sums, expected)
+	}
+	return nil
+}
+
+func testSums[T channel.Float](t *testing.T, level simd.Level) {
+	rng, f := rand.New(rand.NewPCG(3, 4)), channel.Of[T](level)
+	if !f.FoldsGrad() {
+		t.Skip("no vector code")
+	}
+	var z T
+	lanes := channel.LanesBytes / int(unsafe.Sizeof(z))
+	for _, n := range []int{lanes, 2 * lanes, 5 * lanes} {
+		for _, rows := range []int{1, 2, 7} {
+			for _, gap := range []int{0, 5} {
+				if err := newTrial[T](rng, channel.Rows{Count: rows, N: n, Stride: n + gap}).checkSums(f); err != nil {
+					t.Fatalf("%d rows of %d, %d apart: %v", rows, n, n+gap, err)
+				}
+			}
+		}
+	}
+}
+
+// TestGradSums: what folds the gradient beside it changes nothing of it.
+func TestGradSums(t *testing.T) {
+	for _, level := range simd.Usable() {
+		t.Run(fmt.Sprint(level, " float32"), func(t *testing.T) { testSums[float32](t, level) })
+		t.Run(fmt.Sprint(level, " float64"), func(t *testing.T) { testSums[float64](t, level) })
+	}
 }
 
 func testLevel[T channel.Float](t *testing.T, level simd.Level) {

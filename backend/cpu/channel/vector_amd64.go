@@ -6,15 +6,15 @@ func vectorAt[T Float](level simd.Level) (v vector[T]) {
 	switch to := any(&v).(type) {
 	case *vector[float32]:
 		if level >= simd.AVX512 {
-			*to = vector[float32]{momentsF32AVX512, normalF32AVX512, sumsF32AVX512, gradF32AVX512}
+			*to = vector[float32]{momentsF32AVX512, normalF32AVX512, sumsF32AVX512, gradF32AVX512, gradSumsF32AVX512}
 		} else if level == simd.AVX2 {
-			*to = vector[float32]{momentsF32AVX2, normalF32AVX2, sumsF32AVX2, gradF32AVX2}
+			*to = vector[float32]{momentsF32AVX2, normalF32AVX2, sumsF32AVX2, gradF32AVX2, gradSumsF32AVX2}
 		}
 	case *vector[float64]:
 		if level >= simd.AVX512 {
-			*to = vector[float64]{momentsF64AVX512, normalF64AVX512, sumsF64AVX512, gradF64AVX512}
+			*to = vector[float64]{momentsF64AVX512, normalF64AVX512, sumsF64AVX512, gradF64AVX512, gradSumsF64AVX512}
 		} else if level == simd.AVX2 {
-			*to = vector[float64]{momentsF64AVX2, normalF64AVX2, sumsF64AVX2, gradF64AVX2}
+			*to = vector[float64]{momentsF64AVX2, normalF64AVX2, sumsF64AVX2, gradF64AVX2, gradSumsF64AVX2}
 		}
 	}
 	return v

@@ -56,7 +56,7 @@ var active = func() (t [kinds][ir.NumDTypes]*vector.FoldFuncs) {
 func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointer, s []ir.Scalar, count int64)) *vector.FoldFuncs {
 	loops := active[kind][x]
 	if finish == nil || loops == nil {
-		return given(loops)
+		return given(kind, loops)
 	}
 	own := *loops
 	own.Out, own.Finish = out, finish
@@ -66,15 +66,15 @@ func Loops(kind Kind, x, out ir.DType, finish func(n int, out, acc unsafe.Pointe
 	if f, ok := sums.Load(loops); ok {
 		sums.Store(&own, f)
 	}
-	return given(&own)
+	return given(kind, &own)
 }
 
-// ours is the set of loops, *vector.FoldFuncs, that this package gave to operators.
+// ours has the Kind of the loops, *vector.FoldFuncs, that this package gave to operators.
 var ours sync.Map
 
-func given(l *vector.FoldFuncs) *vector.FoldFuncs {
+func given(kind Kind, l *vector.FoldFuncs) *vector.FoldFuncs {
 	if l != nil {
-		ours.Store(l, nil)
+		ours.Store(l, kind)
 	}
 	return l
 }
@@ -84,6 +84,12 @@ func given(l *vector.FoldFuncs) *vector.FoldFuncs {
 func Ours(l *vector.FoldFuncs) bool {
 	_, ok := ours.Load(l)
 	return ok
+}
+
+// Adds reports whether these loops are from Loops and add up elements as they are.
+func Adds(l *vector.FoldFuncs) bool {
+	kind, ok := ours.Load(l)
+	return ok && kind == Sum && l.Grid != nil && l.Lines != nil
 }
 
 // Halves are Lines and Blocks of loops over float32 for elements of a 16-bit float

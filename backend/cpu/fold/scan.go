@@ -18,7 +18,7 @@ import (
 // first. The error of a result is then its own rounding, however long the line.
 // Integers wrap, so that theirs has none.
 func Scans(kind Kind, x ir.DType) *vector.FoldFuncs {
-	return given(scansAt(simd.Active(), kind, x))
+	return given(kind, scansAt(simd.Active(), kind, x))
 }
 
 func scansAt(level simd.Level, kind Kind, x ir.DType) *vector.FoldFuncs {

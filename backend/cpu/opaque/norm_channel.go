@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"math"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/channel"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
@@ -14,16 +15,44 @@ import (
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute:
 // eps. Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and
 // biased variance of one element a channel, rounded and in float64.
-func ChannelNorm(c *ir.Call) error { return dispatch(c, &channelNorms) }
+func ChannelNorm(c *ir.Call) error { return NormWith(c, nil) }
 
 // ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and
 // bias. Operands: the gradient of out, x, weight, mean and variance. Attribute: eps.
-func ChannelNormGrad(c *ir.Call) error { return dispatch(c, &channelNormGrads) }
+func ChannelNormGrad(c *ir.Call) error { return NormWith(c, nil) }
+
+// A NormFold folds each channel of the first result of a norm, block by block, by any goroutines.
+type NormFold struct {
+	// Block folds a block that is written.
+	Block func(at Block)
+	// Write, unless it is nil, is Block of one that is written meanwhile: add writes rows rows of n
+	// elements, the first of which is so many behind the block's, and adds each to an accumulator, of
+	// channel.LanesBytes in all, in turn.
+	Write func(at Block, add func(rows, n, first int, lanes unsafe.Pointer))
+}
+
+// NormWith is ChannelNorm, or ChannelNormGrad where the second operand is images, too. Unless fold is
+// nil it folds the first result, which is of the compute dtype and contiguous then.
+func NormWith(c *ir.Call, fold *NormFold) error {
+	by := &channelNorms
+	if len(c.In[1].Shape) == len(c.Out[0].Shape) {
+		by = &channelNormGrads
+	}
+	f, err := by.of(c.Compute)
+	if err != nil {
+		return err
+	}
+	s := channelsOf(c.Out[0].Shape)
+	s.fold = fold
+	return f(c, s)
+}
 
 var (
-	channelNorms     = table[callFunc]{ir.Float32: channelNorm[float32], ir.Float64: channelNorm[float64]}
-	channelNormGrads = table[callFunc]{ir.Float32: channelNormGrad[float32], ir.Float64: channelNormGrad[float64]}
+	channelNorms     = table[normFunc]{ir.Float32: channelNorm[float32], ir.Float64: channelNorm[float64]}
+	channelNormGrads = table[normFunc]{ir.Float32: channelNormGrad[float32], ir.Float64: channelNormGrad[float64]}
 )
+
+type normFunc func(c *ir.Call, s *channels) error
 
 // channelWork is how many elements of a norm are worth another worker.
 const channelWork = 8 * 1024
@@ -43,6 +72,7 @@ func (p *channelPart) elements() int { return p.Count * p.N }
 type channels struct {
 	count, size, images int
 	parts               []channelPart // of each
+	fold                *NormFold     // that of NormWith
 }
 
 func channelsOf(shape []int) *channels {
@@ -63,11 +93,37 @@ func channelsOf(shape []int) *channels {
 	return s
 }
 
+// NormStep returns a number of elements of which each block of a channel that NormWith is called
+// for begins at a multiple, counted from the first element of the channel.
+func NormStep(shape []int) int {
+	switch s := channelsOf(shape); {
+	case len(s.parts) == 1:
+		return s.elements()
+	case s.size > channel.Longest:
+		return min(s.size&-s.size, channel.Longest) // that is a power of two
+	default:
+		return channel.Longest / max(s.size, 1) * s.size
+	}
+}
+
 // elements returns how many a channel has.
 func (s *channels) elements() int { return s.images * s.size }
 
 // first returns where part p of a channel begins.
 func (s *channels) first(ch, p int) int { return ch*s.size + s.parts[p].first }
+
+// block returns part p of a channel.
+func (s *channels) block(ch, p int) Block {
+	part := &s.parts[p]
+	return Block{part.first / part.Stride, part.Count, ch, 1, part.first % part.Stride, part.N}
+}
+
+// folded has a part folded that is written.
+func (s *channels) folded(ch, p int) {
+	if s.fold != nil {
+		s.fold.Block(s.block(ch, p))
+	}
+}
 
 // run has every part of every channel measured, then each channel settled, then its
 // parts written. A channel of one part goes through all at once, in the cache.
@@ -105,8 +161,8 @@ func (s *channels) run(measure, write func(ch, part int), settle func(ch int)) {
 // coefficients are what a channel's elements are written by.
 type coefficients[T float] struct{ mean, middle, factor, slope, shift T }
 
-func channelNorm[T float](c *ir.Call) error {
-	s, f := channelsOf(c.In[0].Shape), channel.Of[T](simd.Active())
+func channelNorm[T float](c *ir.Call, s *channels) error {
+	f := channel.Of[T](simd.Active())
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	x, out := in[T](c, 0, c.Compute), tile.Elements[T](d)
 	weight, bias := in[T](c, 1, c.Compute), in[T](c, 2, c.Compute)
@@ -118,6 +174,7 @@ func channelNorm[T float](c *ir.Call) error {
 	}, func(ch, p int) {
 		k, at := &by[ch], s.first(ch, p)
 		f.Normal(s.parts[p].Rows, k.mean, k.factor, k.shift, &out[at], &x[at])
+		s.folded(ch, p)
 	}, func(ch int) {
 		mean, variance := together(s, moments[ch*n:(ch+1)*n])
 		if math.IsNaN(mean) && s.elements() > 0 {
@@ -165,8 +222,8 @@ func plainMean[T float](s *channels, x []T, ch int) float64 {
 	return sum / float64(s.elements())
 }
 
-func channelNormGrad[T float](c *ir.Call) error {
-	s, f := channelsOf(c.In[1].Shape), channel.Of[T](simd.Active())
+func channelNormGrad[T float](c *ir.Call, s *channels) error {
+	f := channel.Of[T](simd.Active())
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	dy, x, dx := in[T](c, 0, c.Compute), in[T](c, 1, c.Compute), tile.Elements[T](d)
 	weight, means, variances := in[T](c, 2, c.Compute), in[T](c, 3, c.Compute), in[T](c, 4, c.Compute)
@@ -178,8 +235,16 @@ func channelNormGrad[T float](c *ir.Call) error {
 		at := s.first(ch, p)
 		f.Sums(s.parts[p].Rows, means[ch], &dy[at], &x[at], &sums[ch*n+p])
 	}, func(ch, p int) {
-		k, at := &by[ch], s.first(ch, p)
-		f.Grad(s.parts[p].Rows, k.mean, k.middle, k.factor, k.slope, &dx[at], &dy[at], &x[at])
+		k, at, r := &by[ch], s.first(ch, p), s.parts[p].Rows
+		if s.fold != nil && s.fold.Write != nil && f.FoldsGrad() {
+			s.fold.Write(s.block(ch, p), func(rows, n, first int, lanes unsafe.Pointer) {
+				i := at + first
+				f.GradSums(channel.Rows{Count: rows, N: n, Stride: r.Stride}, k.mean, k.middle, k.factor, k.slope, &dx[i], &dy[i], &x[i], (*T)(lanes))
+			})
+			return
+		}
+		f.Grad(r, k.mean, k.middle, k.factor, k.slope, &dx[at], &dy[at], &x[at])
+		s.folded(ch, p)
 	}, func(ch int) {
 		if all == 0 { // sums of nothing, whatever the statistics are
 			dWeight[ch], dBias[ch] = 0, 0

@@ -1,6 +1,9 @@
 package rows
 
-import "github.com/mmcloughlin/avo/reg"
+import (
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
 
 // channels writes the functions of a channel: rows of n elements, stride bytes apart
 // in every operand, which have their statistics and coefficients in common.
@@ -8,7 +11,8 @@ func channels(k *kit) {
 	k.channelMoments()
 	k.channelNormal()
 	k.channelSums()
-	k.channelGrad()
+	k.channelGrad(false)
+	k.channelGrad(true)
 }
 
 // A channel is the extent of one: so many rows.
@@ -108,18 +112,39 @@ func (k *kit) channelSums() {
 	k.End()
 }
 
-func (k *kit) channelGrad() {
-	k.begin("grad", "func(rows, n, stride int, mean, middle, factor, slope %s, dx, dy, x *%s)",
-		"computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart.")
+// channelGrad writes grad, or with sums what folds its result, too, as package fold does: a step is
+// as many elements as there are accumulators.
+func (k *kit) channelGrad(sums bool) {
+	name, operands, unroll := "grad", "dx, dy, x", unrolled
+	doc := "computes (dy - middle)*factor + (x - mean)*slope of rows rows of n elements, stride bytes apart."
+	if sums {
+		name, operands, unroll = "gradSums", "dx, dy, x, lanes", lanesBytes/k.Bytes()
+		doc += " It adds the results to the accumulators at lanes, 256 bytes of them, in turn; rows are a multiple of 256 bytes."
+	}
+	k.begin(name, "func(rows, n, stride int, mean, middle, factor, slope %s, "+operands+" *%s)", doc)
 	c, dx, dy, x := k.channelOf(), k.Arg("dx"), k.Arg("dy"), k.Arg("x")
 	mean, middle, factor, slope := k.scalar("mean"), k.scalar("middle"), k.scalar("factor"), k.scalar("slope")
-	c.all(unrolled, []reg.Register{dx, dy, x}, func(p place, at []reg.Register) {
+	var acc []reg.VecVirtual
+	lane := func(i int) operand.Mem { return operand.Mem{Base: k.Arg("lanes"), Disp: i * k.Bytes()} }
+	if sums {
+		acc = k.Vecs(unroll)
+		for i, v := range acc {
+			k.Move(lane(i), v)
+		}
+	}
+	c.all(unroll, []reg.Register{dx, dy, x}, func(p place, at []reg.Register) {
 		g, v := p.load(at[1]), p.load(at[2])
 		k.Sub(g, middle, g)
 		k.Sub(v, mean, v)
 		k.Mul(g, factor, g)
 		k.FMA(v, slope, g)
 		p.store(g, at[0])
+		if sums {
+			k.Add(g, acc[p.i], acc[p.i])
+		}
 	})
+	for i, v := range acc {
+		k.Move(v, lane(i))
+	}
 	k.End()
 }
