@@ -27,7 +27,8 @@ func testNormSums(t *testing.T, dev device.Device) {
 		takes bool
 	}{
 		{[]int{64, 32, 8, 8}, tensor.Float32, true},
-		{[]int{1, 2, 8, 8}, tensor.Float32, true},
+		{[]int{1, 2, 8, 8}, tensor.Float32, true}, // an axis of one element is not folded
+		{[]int{8, 1, 8, 8}, tensor.Float32, true},
 		{[]int{3, 5, 8, 16}, tensor.Float32, true},
 		{[]int{5, 3, 16, 12}, tensor.Float32, true}, // blocks end within rows
 		{[]int{300, 1, 8, 8}, tensor.Float32, true}, // parts, of which the last is no whole block

@@ -111,8 +111,15 @@ func (l *planner) channelSums(i, j int) bool {
 		!c.In[0].IsContiguous() || !c.Out[0].IsContiguous() || !l.made(s.Out[0]) || l.between(l.group[i], l.group[j]) {
 		return false
 	}
-	return len(c.Space) > 1 && c.Space[0] == shape[0] && c.Space[1] == shape[1] && ir.NumElements(c.Space) == ir.NumElements(shape) &&
-		ir.NumElements(shape) > 0 && len(c.Axes) == len(c.Space)-1 && !slices.Contains(c.Axes, 1)
+	if len(c.Space) < 2 || c.Space[0] != shape[0] || c.Space[1] != shape[1] || ir.NumElements(c.Space) != ir.NumElements(shape) || ir.NumElements(shape) == 0 {
+		return false
+	}
+	for a, n := range c.Space {
+		if folded := slices.Contains(c.Axes, a); folded != (a != 1) && n != 1 {
+			return false
+		}
+	}
+	return true
 }
 
 // take has the call do what step j does, too.
