@@ -1345,6 +1345,7 @@ var types = []reflect.Type{
 	reflect.TypeFor[device.EventID](),
 	reflect.TypeFor[device.Driver](),
 	reflect.TypeFor[device.Fuser](),
+	reflect.TypeFor[device.NormFuser](),
 	reflect.TypeFor[device.Arranger](),
 	reflect.TypeFor[device.HostCaller](),
 	reflect.TypeFor[device.Mapper](),
