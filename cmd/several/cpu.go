@@ -17,24 +17,24 @@ import (
 	"github.com/sinter-go/sinter/runtime/random"
 )
 
-// digitsBatch is how many digits a step has, over all processes.
-const digitsBatch = 256
+// digitsBatch is how many digits a step has, over all processes, and digitsCount how many steps a row is of.
+const digitsBatch, digitsCount = 256, 60
 
 // digitsRow measures a step of training a network on the digits, on the CPU, by this process
-// alone or by those that mpiexec started: the batch is the same.
-func digitsRow(w io.Writer) error {
+// alone or by those that mpiexec started: the batch is the same. The first steps are no part of the figures.
+func digitsRow(w io.Writer, steps int) error {
 	if !dist.Launched() {
-		return dist.Run([]device.Device{device.CPU}, func(g *dist.Group) error { return digitsSteps(w, g) })
+		return dist.Run([]device.Device{device.CPU}, func(g *dist.Group) error { return digitsSteps(w, g, steps) })
 	}
 	g, err := dist.Init(context.Background(), tensor.On(device.CPU))
 	if err != nil {
 		return err
 	}
-	return errors.Join(digitsSteps(w, g), g.Close(), dist.Finalize())
+	return errors.Join(digitsSteps(w, g, steps), g.Close(), dist.Finalize())
 }
 
 // digitsSteps makes steps by one rank, and prints the median of their times and the last loss.
-func digitsSteps(w io.Writer, g *dist.Group) error {
+func digitsSteps(w io.Writer, g *dist.Group, steps int) error {
 	set, err := digits.Load()
 	if err != nil {
 		return err
@@ -59,7 +59,7 @@ func digitsSteps(w io.Writer, g *dist.Group) error {
 	if err != nil {
 		return err
 	}
-	const steps, warm = 60, 10
+	const warm = 10
 	var times []float64
 	var last float64
 	for step := range steps {

@@ -35,7 +35,7 @@ func main() {
 	err := error(nil)
 	switch {
 	case *cpu:
-		err = digitsRow(os.Stdout)
+		err = digitsRow(os.Stdout, digitsCount)
 	case *paper != "":
 		err = onPaper(os.Stdout, *paper)
 	default:

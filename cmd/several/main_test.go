@@ -42,7 +42,11 @@ func TestRun(t *testing.T) {
 // TestDigits trains on the CPU, alone.
 func TestDigits(t *testing.T) {
 	var out strings.Builder
-	if err := digitsRow(&out); err != nil {
+	steps := digitsCount
+	if testing.Short() {
+		steps /= 3
+	}
+	if err := digitsRow(&out, steps); err != nil {
 		t.Fatal(err)
 	}
 	var loss, median, least float64

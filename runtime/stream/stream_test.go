@@ -14,6 +14,7 @@ import (
 	"github.com/sinter-go/sinter/backend/sim"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/stream"
+	"github.com/sinter-go/sinter/tests/brief"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -357,7 +358,7 @@ func TestEventsAreReused(t *testing.T) {
 		must(t, stream.NewEvent().Record(s))
 	}
 	before := d.Counters(0).LiveEvents
-	for range 100 {
+	for range brief.Times(100) {
 		patience.Collect(t)
 		must(t, stream.NewEvent().Record(s))
 	}

@@ -22,7 +22,7 @@ var (
 //	go test ./tests/operators -run TestCalls -seed 7 -calls 1000000 -timeout 0
 func TestCalls(t *testing.T) {
 	if testing.Short() {
-		*calls = min(*calls, 800)
+		*calls = min(*calls, 400)
 	}
 	optest.RunRandom(t, opcases.Cases, *seed, *first, *calls, patience.Left(t))
 }

@@ -4,6 +4,8 @@ import (
 	"runtime"
 	"sync"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestFindTogether has goroutines find cleanups at once: there are as many processors as before in the end.
@@ -13,7 +15,7 @@ func TestFindTogether(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			for range 5 {
+			for range brief.Times(5) {
 				find()
 				runtime.GC() // which holds up who sets GOMAXPROCS
 			}

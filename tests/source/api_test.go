@@ -25,9 +25,15 @@ type documented struct {
 	files []*ast.File
 }
 
-// parsed reads a package of this module, without its tests.
+// documents are the packages that parsed was asked for, by path.
+var documents = map[string]*documented{}
+
+// parsed reads a package of this module, without its tests, once for all tests, which change nothing of it.
 func parsed(t *testing.T, path string) *documented {
 	t.Helper()
+	if d := documents[path]; d != nil {
+		return d
+	}
 	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(path), "*.go"))
 	must(t, err)
 	d := &documented{path: path, fset: token.NewFileSet()}
@@ -44,6 +50,7 @@ func parsed(t *testing.T, path string) *documented {
 	}
 	d.Package, err = doc.NewFromFiles(d.fset, d.files, path, doc.PreserveAST)
 	must(t, err)
+	documents[path] = d
 	return d
 }
 

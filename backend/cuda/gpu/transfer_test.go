@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cuda/driver"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // fakeDevice is a CUDA driver of one device whose memory is Go's. Copies are done
@@ -99,7 +100,10 @@ func (f *fakeDevice) wait() {
 
 // TestChunks stages transfers through a device that is late.
 func TestChunks(t *testing.T) {
-	const n = 30*chunkBytes + 17
+	n := 30*chunkBytes + 17
+	if testing.Short() {
+		n = (maxChunks+2)*chunkBytes + 17 // which wait for one another, too
+	}
 	f := newFakeDevice(t, n)
 	d := &Driver{open: func() (driver.API, error) { return f, nil }}
 	from := make([]byte, n)
@@ -107,10 +111,10 @@ func TestChunks(t *testing.T) {
 		from[i] = byte(i>>12 ^ i)
 	}
 	want := slices.Clone(from)
-	must(t, d.CopyFromHost(0, 0, 0, unsafe.Pointer(&from[0]), n))
+	must(t, d.CopyFromHost(0, 0, 0, unsafe.Pointer(&from[0]), int64(n)))
 	clear(from) // it was read
 	to := make([]byte, n)
-	must(t, d.CopyToHost(0, 0, unsafe.Pointer(&to[0]), 0, n))
+	must(t, d.CopyToHost(0, 0, unsafe.Pointer(&to[0]), 0, int64(n)))
 	f.wait()
 	if !slices.Equal(f.memory, want) || !slices.Equal(to, want) {
 		t.Error("the bytes changed on the way")
@@ -127,7 +131,7 @@ func TestChunksFail(t *testing.T) {
 	f := newFakeDevice(t, n)
 	d := &Driver{open: func() (driver.API, error) { return f, nil }}
 	host := make([]byte, n)
-	for range 30 {
+	for range brief.Times(30) {
 		f.mu.Lock()
 		f.fail = 1 + rand.IntN(15)
 		f.mu.Unlock()
