@@ -6,6 +6,7 @@ package simd
 import (
 	"fmt"
 
+	"github.com/sinter-go/sinter/gen/simd/affine"
 	"github.com/sinter-go/sinter/gen/simd/asm"
 	"github.com/sinter-go/sinter/gen/simd/cofactor"
 	"github.com/sinter-go/sinter/gen/simd/conv"
@@ -25,6 +26,7 @@ const By = "github.com/sinter-go/sinter/gen/simd"
 
 // programs make the files, each those of its own packages.
 var programs = []func(by string) ([]asm.File, error){
+	affine.Files,
 	cofactor.Files,
 	conv.Files,
 	extremes.Files,

@@ -521,7 +521,7 @@ var layerNormPullOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.NormPullAffine)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.NormPull}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }

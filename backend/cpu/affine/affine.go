@@ -1,0 +1,60 @@
+// Package affine computes what the gradient of a normalization with a weight and a bias has for each
+// element of a row: vectors and portable Go give the same bits. It knows nothing of tensors.
+package affine
+
+import (
+	"math"
+	"unsafe"
+
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+)
+
+// Float is what elements are.
+type Float interface{ float32 | float64 }
+
+// Longest is how many elements a call should have at most: vector code cannot be preempted.
+const Longest = 16 << 10
+
+// fewest is how many elements are worth a call of a loop.
+const fewest = 16
+
+// A loop computes n elements; p are those of the results and of the operands.
+type loop func(n int, p []unsafe.Pointer, s *[2]uint64)
+
+// A Puller is the function of a level, for one goroutine. It is made by New.
+type Puller[T Float] struct {
+	loop    loop // or nil
+	args    [8]unsafe.Pointer
+	scalars [2]uint64
+}
+
+// New returns one.
+func New[T Float](level simd.Level) *Puller[T] { return &Puller[T]{loop: vectorAt[T](level)} }
+
+// Pull takes gradients g of a row of results that x has, of which mean and rstd are the statistics. It
+// sets out to g*weight, and adds g times the normalized x to weights, and g to biases.
+func (f *Puller[T]) Pull(out, weights, biases, g, x, weight []T, mean, rstd T) {
+	n := len(out)
+	weights, biases, g, x, weight = weights[:n], biases[:n], g[:n], x[:n], weight[:n]
+	if f.loop != nil && n >= fewest {
+		for i, v := range [...][]T{out, weights, biases, g, x, weight, weights, biases} {
+			f.args[i] = unsafe.Pointer(&v[0])
+		}
+		f.scalars = [2]uint64{bitsOf(mean), bitsOf(rstd)}
+		f.loop(n, f.args[:], &f.scalars)
+		return
+	}
+	for i, v := range g {
+		out[i] = v * weight[i]
+		weights[i] += T(v * T((x[i]-mean)*rstd))
+		biases[i] += v
+	}
+}
+
+// bitsOf returns a number as loops read scalars.
+func bitsOf[T Float](v T) uint64 {
+	if unsafe.Sizeof(v) == 4 {
+		return uint64(math.Float32bits(float32(v)))
+	}
+	return math.Float64bits(float64(v))
+}

@@ -1,0 +1,39 @@
+// Package affine writes the vector loops of package backend/cpu/affine, from lane programs.
+package affine
+
+import (
+	"fmt"
+
+	"github.com/sinter-go/sinter/codegen/lane"
+	"github.com/sinter-go/sinter/codegen/x86"
+	"github.com/sinter-go/sinter/gen/simd/asm"
+)
+
+// Files returns the loops by instruction set.
+func Files(by string) ([]asm.File, error) {
+	f := x86.NewFile("backend/cpu/affine", "affine", "affine", by)
+	for _, l := range []struct {
+		name  string
+		dtype lane.Type
+	}{{"pull32", lane.F32}, {"pull64", lane.F64}} {
+		for _, isa := range x86.ISAs {
+			if err := f.Loop(l.name, pull(l.dtype), isa); err != nil {
+				return nil, fmt.Errorf("affine: %w", err)
+			}
+		}
+	}
+	return f.Files()
+}
+
+// pull is the program that multiplies gradients by weights, and adds what weights and biases get of
+// them.
+func pull(t lane.Type) *lane.Prog {
+	var p lane.Prog
+	g, x, weight := p.Arg(0, t), p.Arg(1, t), p.Arg(2, t)
+	weights, biases := p.Arg(3, t), p.Arg(4, t)
+	h := p.Mul(p.Sub(x, p.Scalar(0, t)), p.Scalar(1, t))
+	p.Out(p.Mul(g, weight))
+	p.Out(p.Add(weights, p.Mul(g, h)))
+	p.Out(p.Add(biases, g))
+	return &p
+}
