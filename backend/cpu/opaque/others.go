@@ -18,6 +18,9 @@ const (
 	othersColumns = 512
 	// othersWork is how many elements are worth another processor.
 	othersWork = 8 << 10
+	// othersFew is how many elements at most are multiplied without division: float64 has the product
+	// of all but one, whatever float32 they are.
+	othersFew = 7
 )
 
 // ProdOthers returns g, which has extent 1 along attribute dim, times the product of the other
@@ -77,6 +80,10 @@ type others struct {
 
 // rows computes products of neighbouring elements.
 func (o *others) rows() {
+	if o.n <= othersFew {
+		pool.For(o.outer, max(1, othersWork/o.n), o.few)
+		return
+	}
 	parts := (o.n + othersPart - 1) / othersPart
 	if parts == 1 {
 		pool.For(o.outer, max(1, othersWork/o.n), func(lo, hi int) {
@@ -111,6 +118,24 @@ func (o *others) rows() {
 			o.divide(by, row, lo, hi, all[row*parts])
 		}
 	})
+}
+
+// few writes rows [lo, hi) of few elements.
+func (o *others) few(lo, hi int) {
+	var after [othersFew]float64 // the product of the elements behind each
+	n := o.n
+	for row := lo; row < hi; row++ {
+		x, out, g, before := o.x[row*n:][:n], o.out[row*n:][:n], o.g[row], 1.0
+		product := 1.0
+		for i := n - 1; i >= 0; i-- {
+			after[i] = product
+			product *= float64(x[i])
+		}
+		for i, v := range x {
+			out[i] = g * float32(before*after[i])
+			before *= float64(v)
+		}
+	}
 }
 
 // divide writes elements [lo, hi) of a row.
