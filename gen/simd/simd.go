@@ -18,6 +18,7 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/move"
 	"github.com/sinter-go/sinter/gen/simd/ranks"
 	"github.com/sinter-go/sinter/gen/simd/rows"
+	"github.com/sinter-go/sinter/gen/simd/softmaxgrad"
 	"github.com/sinter-go/sinter/gen/simd/vmath"
 )
 
@@ -37,6 +38,7 @@ var programs = []func(by string) ([]asm.File, error){
 	move.Files,
 	ranks.Files,
 	rows.Files,
+	softmaxgrad.Files,
 	vmath.Files,
 }
 

@@ -655,7 +655,7 @@ func cosineSimilarityCompose(x, y *core.Tensor, dim int, eps float64) *core.Tens
 	v := Expand(y, both)
 	a := ClampMin(Norm(u, 2, []int{dim}, true, ir.Invalid), number(eps))
 	b := ClampMin(Norm(v, 2, []int{dim}, true, ir.Invalid), number(eps))
-	return Sum(Mul(Div(u, a), Div(v, b)), []int{dim}, false, ir.Invalid)
+	return Dots(Div(u, a), Div(v, b), []int{dim}, false)
 }
 
 // CosineSimilarityOut is CosineSimilarity with the result written to dst,

@@ -3,6 +3,7 @@
 package ops
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
@@ -134,7 +135,7 @@ var softmaxPullOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SoftmaxPull}}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.SoftmaxPull)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.SoftmaxPull}}},
 	Parts:   true,
 	Tags:    ir.TagHidden,
 }

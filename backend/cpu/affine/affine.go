@@ -1,5 +1,6 @@
 // Package affine computes what the gradient of a normalization with a weight and a bias has for each
-// element of a row: vectors and portable Go give the same bits. It knows nothing of tensors.
+// element of a row: vectors and portable Go give the same bits. Calls should have
+// some 16,000 elements at most: vector code cannot be preempted. The package knows nothing of tensors.
 package affine
 
 import (
@@ -11,9 +12,6 @@ import (
 
 // Float is what elements are.
 type Float interface{ float32 | float64 }
-
-// Longest is how many elements a call should have at most: vector code cannot be preempted.
-const Longest = 16 << 10
 
 // fewest is how many elements are worth a call of a loop.
 const fewest = 16

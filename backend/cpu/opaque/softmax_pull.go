@@ -1,0 +1,89 @@
+package opaque
+
+import (
+	"github.com/sinter-go/sinter/backend/cpu/channel"
+	"github.com/sinter-go/sinter/backend/cpu/pool"
+	"github.com/sinter-go/sinter/backend/cpu/simd"
+	"github.com/sinter-go/sinter/backend/cpu/softmaxgrad"
+	"github.com/sinter-go/sinter/backend/cpu/tile"
+	"github.com/sinter-go/sinter/ir"
+)
+
+const (
+	// pullColumns is how many columns are computed at once, at most.
+	pullColumns = 512
+	// pullRows is how many rows of columns are added up before sums go on in float64.
+	pullRows = 64
+)
+
+// SoftmaxPull returns y*(g - sum(g*y)) along attribute dim, the gradient of Softmax from that of its
+// result, operand g, and the result, operand y.
+func SoftmaxPull(c *ir.Call) error { return dispatch(c, &softmaxPulls) }
+
+var softmaxPulls = table[callFunc]{ir.Float32: softmaxPull[float32], ir.Float64: softmaxPull[float64]}
+
+func softmaxPull[T float](c *ir.Call) error {
+	shape := c.Out[0].Shape
+	axis, err := axisOf(c, 0, shape)
+	if err != nil || c.Out[0].NumElements() == 0 {
+		return err
+	}
+	outer, along, inner := around(shape, axis)
+	d := tile.TargetOf(c.Out[0], c.Compute)
+	s := sharesPull[T]{out: tile.Elements[T](d), g: in[T](c, 0, c.Compute), y: in[T](c, 1, c.Compute), n: along, inner: inner}
+	if inner == 1 {
+		pool.For(outer, max(1, lineWork/along), s.rows)
+	} else {
+		eachColumns(outer, along, inner, s.columns)
+	}
+	tile.Finish(c.Out[0], d)
+	return nil
+}
+
+// A sharesPull is a call of SoftmaxPull on dense operands: lines of n elements, inner elements apart.
+type sharesPull[T float] struct {
+	out, g, y []T
+	n, inner  int
+}
+
+// rows computes lines [lo, hi), whose elements are neighbours.
+func (s *sharesPull[T]) rows(lo, hi int) {
+	f, pull := channel.Of[T](simd.Active()), softmaxgrad.New[T](simd.Active())
+	for ; lo < hi; lo++ {
+		sum := 0.0
+		eachPart(lo*s.n, s.n, func(r channel.Rows, at int) {
+			var two [2]T
+			f.Sums(r, 0, &s.g[at], &s.y[at], &two)
+			sum += float64(two[1])
+		})
+		eachPart(lo*s.n, s.n, func(r channel.Rows, at int) {
+			pull.PullOf(s.out[at:][:r.N], s.g[at:], s.y[at:], T(sum))
+		})
+	}
+}
+
+// columns computes n neighbouring lines, the first element of which is at off.
+func (s *sharesPull[T]) columns(off, _, n int) {
+	pull := softmaxgrad.New[T](simd.Active())
+	var sums [pullColumns]float64
+	var part [pullColumns]T
+	for ; n > 0; n, off = n-pullColumns, off+pullColumns {
+		sums, part := sums[:min(n, pullColumns)], part[:min(n, pullColumns)]
+		clear(sums)
+		for r := 0; r < s.n; r += pullRows {
+			clear(part)
+			for at := off + r*s.inner; at < off+min(r+pullRows, s.n)*s.inner; at += s.inner {
+				pull.Add(part, s.g[at:], s.y[at:])
+			}
+			for i, v := range part {
+				sums[i] += float64(v)
+			}
+		}
+		for i, v := range sums {
+			part[i] = T(v)
+		}
+		for at := off; at < off+s.n*s.inner; at += s.inner {
+			pull.Pull(s.out[at:][:len(part)], s.g[at:], s.y[at:], part)
+		}
+	}
+}

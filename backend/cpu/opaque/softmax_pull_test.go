@@ -1,0 +1,48 @@
+package opaque
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/sinter-go/sinter/backend/cpu/channel"
+	"github.com/sinter-go/sinter/backend/cpu/cputest"
+	"github.com/sinter-go/sinter/ir"
+)
+
+// TestSoftmaxPull has lines of less than a vector and of more than a call takes, and more columns and
+// rows than are computed at once.
+func TestSoftmaxPull(t *testing.T) {
+	rng := newRand()
+	for _, dtype := range floatDTypes {
+		for _, c := range []struct {
+			shape []int
+			axis  int
+		}{
+			{[]int{}, 0}, {[]int{0, 4}, 0}, {[]int{5, 1}, 1}, {[]int{7, 3}, -1}, {[]int{3, 40}, 1}, {[]int{channel.Longest + 3}, 0}, {[]int{7, 3}, 0},
+			{[]int{2, 5, 40}, 1}, {[]int{2*pullRows + 1, pullColumns + 5}, 0},
+		} {
+			outer, n, inner := around(c.shape, front(c.axis, c.shape))
+			g := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, -1, 1)
+			y := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, 0, 2/float64(n+1))
+			want := make([]float64, y.NumElements())
+			for l := range outer * inner {
+				if len(want) == 0 {
+					break
+				}
+				place := func(k int) int { return l/inner*n*inner + k*inner + l%inner }
+				sum := 0.0
+				for k := range n {
+					sum += real(cputest.Get(g, place(k))) * real(cputest.Get(y, place(k)))
+				}
+				for k := range n {
+					want[place(k)] = real(cputest.Get(y, place(k))) * (real(cputest.Get(g, place(k))) - sum)
+				}
+			}
+			for _, layout := range resultLayouts {
+				to := cputest.NewView(dtype, layout, c.shape...)
+				must(t, SoftmaxPull, call(dtype.Compute(), []ir.Value{num(c.axis)}, []ir.View{to}, g, y))
+				checkNear(t, fmt.Sprint(dtype, c, layout), to, want)
+			}
+		}
+	}
+}
