@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/sinter-go/sinter/dist"
@@ -235,7 +236,11 @@ func TestManyRanks(t *testing.T) {
 	want := gradients(t, m)
 	each(t, ranks, func(t *testing.T, devices []device.Device) {
 		got := make([]map[string][]float64, ranks)
+		var passed sync.WaitGroup // who reads behind the other call does not get the gradients
+		passed.Add(ranks)
 		errs := together(t, devices, func(g *dist.Group) error {
+			pass := sync.OnceFunc(passed.Done)
+			defer pass()
 			m, err := newNet(g.Device(), true)
 			if err != nil {
 				return err
@@ -249,6 +254,8 @@ func TestManyRanks(t *testing.T) {
 				return err
 			}
 			got[g.Rank()] = gradients(t, m)
+			pass()
+			passed.Wait()
 			wrong := tensor.Ones([]int{2 + g.Rank()/(ranks-1)}, tensor.On(g.Device()))
 			return g.AllReduce(wrong, dist.Sum).Synchronize(context.Background())
 		})
@@ -391,7 +398,11 @@ func TestBegin(t *testing.T) {
 func TestFailedPass(t *testing.T) {
 	broken := errors.New("a hook gave up")
 	each(t, 2, func(t *testing.T, devices []device.Device) {
+		var passed sync.WaitGroup // the first pass
+		passed.Add(len(devices))
 		errs := together(t, devices, func(g *dist.Group) error {
+			pass := sync.OnceFunc(passed.Done)
+			defer pass()
 			m, err := newNet(g.Device(), true)
 			if err != nil {
 				return err
@@ -404,6 +415,8 @@ func TestFailedPass(t *testing.T) {
 			if err := loss(d, x, y).Backward(); err != nil {
 				return err
 			}
+			pass()
+			passed.Wait()
 			if g.Rank() == 1 {
 				_, err = m.First.Weight.RegisterHook(func(T) T { return tensor.Ones([]int{2}).Reshape(3) })
 				must(t, err)

@@ -57,7 +57,8 @@ const (
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new
-// group is needed. One goroutine at a time uses a Group; any may call Abort and Err.
+// group is needed. What an accelerator was given before and nobody had waited for may be wrong then: the next wait for its
+// stream, as in reading a tensor, returns the error. One goroutine at a time uses a Group; any may call Abort and Err.
 type Group struct {
 	comm    collective.Communicator
 	timeout time.Duration
@@ -74,6 +75,7 @@ type Group struct {
 	ahead   *ahead        // what its device was given that other ranks have not come to; with order
 	from    *Group        // that it was split off from, or nil
 	parts   parts         // groups that were split off from it
+	doubt   *stream.Doubt // about what its calls and replays give streams
 
 	dividing *unit // whose gradients are being averaged and divided
 
@@ -85,6 +87,7 @@ type Group struct {
 // the group's replays, or nil.
 func newGroup(comm collective.Communicator, timeout time.Duration, o *order) (*Group, error) {
 	g := &Group{comm: comm, timeout: timeout}
+	g.doubt = stream.NewDoubt(doubtful{g})
 	if o != nil && comm.Size() > 1 {
 		g.order = o
 		g.ahead, g.unlead = aheadOf(comm.Device())
@@ -146,7 +149,35 @@ func (g *Group) Err() error {
 // errNil is the error of calls of a nil Group.
 var errNil = fmt.Errorf("dist: %w: a nil or zero *dist.Group; Init, Local and Run make groups", ErrCall)
 
-func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", g.Rank(), err) }
+// named is an error for the one who uses the group.
+func (g *Group) named(err error) error {
+	if g.made() && g.comm.Err() != nil {
+		g.doubt.Told()
+	}
+	return g.of(err)
+}
+
+// A doubtful is what a group gave streams.
+type doubtful struct{ *Group }
+
+// Failure is the group's.
+func (d doubtful) Failure() error {
+	if err := d.failure(); err != nil {
+		return d.of(err)
+	}
+	return nil
+}
+
+// of says whose error it is.
+func (g *Group) of(err error) error { return fmt.Errorf("dist: rank %d: %w", g.Rank(), err) }
+
+// failure returns why calls and replays that are under way end with values of no use, or nil.
+func (g *Group) failure() error {
+	if err := g.comm.Err(); err != collective.ErrClosed { // which is this rank's Close
+		return err
+	}
+	return nil
+}
 
 // Abort makes the group of no more use: calls that are under way end with reason, on
 // this rank, and on the others where the engine can tell them, which those within a
@@ -154,6 +185,7 @@ func (g *Group) named(err error) error { return fmt.Errorf("dist: rank %d: %w", 
 // this one, and that the rank is in, are given up with it.
 func (g *Group) Abort(reason error) {
 	if g.made() && reason != nil {
+		g.doubt.Told()
 		g.comm.Abort(reason)
 		g.order.stir()
 		g.parts.abort(reason)
@@ -162,7 +194,8 @@ func (g *Group) Abort(reason error) {
 
 // Close waits for the calls that are under way and gives up what the rank holds of the
 // group. Calls of other ranks that need this one fail, and so do their replays with calls that this rank
-// has not made, on accelerators with an error here, too, if they are under way. Closing again gives up what an error said
+// has not made, on accelerators with an error here, too, if they are under way. It returns why the group failed where an
+// accelerator was given calls before, and nobody was told. Closing again gives up what an error said
 // could not be.
 func (g *Group) Close() error {
 	if !g.made() {
@@ -177,12 +210,16 @@ func (g *Group) Close() error {
 	if g.from != nil {
 		g.from.parts.drop(g)
 	}
+	untold := g.doubt.End() // who reads from now on is told below
 	err := g.leave()
 	g.queue.wait()
 	if g.give != nil {
 		err = errors.Join(err, g.end(context.Background())) // ends with the group's timeout
 	}
 	err = errors.Join(err, g.comm.Close())
+	if err == nil && untold {
+		err = g.failure()
+	}
 	if g.give != nil {
 		g.giveBack()
 	}
@@ -299,7 +336,8 @@ func (g *Group) later(b *Batch) *Work {
 func (g *Group) enqueue(b *Batch) *Work {
 	w := &Work{device: g.Device(), group: g}
 	defer func() { g.letGo(b, w.err) }()
-	if c := graph.Current(g.Device()); c != nil {
+	c := graph.Current(g.Device())
+	if c != nil {
 		if w.err = g.capture(c, b.calls); w.err != nil {
 			return w
 		}
@@ -308,13 +346,16 @@ func (g *Group) enqueue(b *Batch) *Work {
 	if err == nil {
 		err = on.WaitStream(stream.Current(g.Device()))
 	}
-	if err == nil && graph.Current(g.Device()) == nil {
+	if err == nil && c == nil {
 		err = g.count(b.calls)
 	}
 	if err == nil {
 		err = g.comm.Do(on.ID(), b.calls...)
 	}
 	if err == nil {
+		if c == nil { // else replays do
+			g.doubt.Cast(on)
+		}
 		w.event, err = on.RecordEvent(nil)
 	}
 	if err != nil {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/runtime/graph"
+	"github.com/sinter-go/sinter/runtime/stream"
 )
 
 // An order compares what the ranks of a group on accelerators do that one process has. A rank's place is how many
@@ -500,6 +501,9 @@ func (r *replayed) note() error {
 func (r *replayed) Fail(why error) {
 	r.group.Abort(fmt.Errorf("%s was not replayed: %w", r, why))
 }
+
+// Doubt is the group's.
+func (r *replayed) Doubt() *stream.Doubt { return r.group.doubt }
 
 // usable returns why calls that were captured are not made any more, as far as this rank knows.
 func (g *Group) usable() error { return g.ended(g.gone()) }

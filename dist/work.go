@@ -25,7 +25,7 @@ type Work struct {
 // Wait returns when what is computed from now on sees the results. On the host that is
 // when the calls are done, and the error is theirs. On an accelerator the calling
 // goroutine's current stream waits for them, and Wait returns at once: an error that
-// arises later is found by Synchronize, by Err of the group and by its next call. The
+// arises later is found by Synchronize, also of that stream, by Err of the group and by its next call. The
 // calls go on when ctx ends the wait.
 func (w *Work) Wait(ctx context.Context) error {
 	if w == nil {

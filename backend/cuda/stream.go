@@ -29,6 +29,7 @@ type Stream = stream.Stream
 //   - Record(s Stream) error puts it behind the work of a stream.
 //   - Synchronize(ctx) error waits for that work; Query() (bool, error) asks whether it is
 //     done.
+//   - Await(ctx) error does, too, and leaves what went wrong with the work to who waits for the stream.
 //   - Elapsed(end *Event) (time.Duration, error) is the time between two timing events.
 //   - Device() (device.Device, bool) returns its device, once it was recorded.
 type Event = stream.Event

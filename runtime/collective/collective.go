@@ -172,7 +172,8 @@ type Communicator interface {
 	// group call it at once, those that are in no new group without members, and get nil.
 	// No other call of this rank is under way.
 	Split(members []int, seed []byte) (Communicator, error)
-	// Err returns why the group is of no more use, or nil.
+	// Err returns why the group is of no more use, or nil. ErrClosed itself is that this rank closed a group that had
+	// not failed.
 	Err() error
 	// Abort makes the group of no more use: whoever waits for this rank gets the
 	// reason, where the engine can tell it, and this rank's own calls end.

@@ -136,6 +136,8 @@ type Checker interface {
 	Note() error
 	// Fail is told why a replay is not made that Note was told of without an error.
 	Fail(why error)
+	// Doubt is cast on what a replay gives its stream; nil: none.
+	Doubt() *stream.Doubt
 }
 
 // A keyed Checker is that of one of those whom the work needs.

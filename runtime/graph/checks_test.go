@@ -18,11 +18,14 @@ type checker struct {
 	asked, told int
 	failed      []error
 	why, not    error // of Check and Note
+	doubt       *stream.Doubt
 }
 
 func (c *checker) Check() error   { c.asked++; return c.why }
 func (c *checker) Note() error    { c.told++; return c.not }
 func (c *checker) Fail(err error) { c.failed = append(c.failed, err) }
+
+func (c *checker) Doubt() *stream.Doubt { return c.doubt }
 
 // TestCheck replays work whose needs are asked for, once each, before anything is given.
 func TestCheck(t *testing.T) {

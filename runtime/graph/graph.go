@@ -319,6 +319,9 @@ func (w *work) replay(drv device.Driver, on stream.Stream) error {
 		w.fail(len(w.checks), err)
 		return err
 	}
+	for _, k := range w.checks { // before somebody who waits for the stream comes back from that
+		k.Doubt().Cast(on)
+	}
 	return errors.Join(w.mark(on), stream.SettleIfBlocking(drv, dev, on.ID()))
 }
 
@@ -370,7 +373,7 @@ func (w *work) release() error {
 		err = w.Destroy()
 	}
 	if w.done != nil {
-		err = errors.Join(err, w.done.Synchronize(context.Background()))
+		err = errors.Join(err, w.done.Await(context.Background()))
 	}
 	for _, let := range w.keep {
 		let()

@@ -153,7 +153,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	if e == nil {
 		return fmt.Errorf("%s: waiting for a nil event", s)
 	}
-	h, _ := e.current()
+	h, on := e.current()
 	if h == nil {
 		return nil
 	}
@@ -164,7 +164,11 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	case h.dev.Kind != s.dev.Kind:
 		return fmt.Errorf("%w: %s cannot wait for an event of %s", device.ErrMismatch, s, h.dev)
 	}
-	return drv.WaitEvent(s.dev.Index, s.id, h.dev.Index, h.id)
+	if err := drv.WaitEvent(s.dev.Index, s.id, h.dev.Index, h.id); err != nil {
+		return err
+	}
+	inherit(line{drv, s.dev, s.id}, line{h.drv, h.dev, on})
+	return nil
 }
 
 // Query reports whether the work before what e marks is done; true when it was
@@ -186,10 +190,23 @@ func (e *Event) Query() (bool, error) {
 // went wrong with work of the stream that e was recorded on. The work goes on when
 // ctx ends the wait.
 func (e *Event) Synchronize(ctx context.Context) error {
+	if err := e.Await(ctx); err != nil {
+		return err
+	}
+	h, on := e.current()
+	if h == nil {
+		return nil
+	}
+	defer goruntime.KeepAlive(e)
+	return settled(doubtsAbout(line{h.drv, h.dev, on}), false, fault(h.drv, h.dev, on)) // the stream may have more behind the event
+}
+
+// Await is Synchronize of one who has no use for the results: what went wrong with the work is left to those who have.
+func (e *Event) Await(ctx context.Context) error {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	h, on := e.current()
+	h, _ := e.current()
 	if h == nil {
 		return nil
 	}
@@ -197,7 +214,7 @@ func (e *Event) Synchronize(ctx context.Context) error {
 	if err := h.drv.SyncEvent(ctx, h.dev.Index, h.id); err != nil {
 		return fmt.Errorf("synchronize an event of %s: %w", h.dev, err)
 	}
-	return fault(h.drv, h.dev, on)
+	return nil
 }
 
 // Elapsed returns the time from e to end, whose work must be done. Both must have

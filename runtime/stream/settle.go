@@ -16,13 +16,14 @@ func Settle(ctx context.Context, drv device.Driver, d device.Device, id device.S
 	if drv == nil {
 		return fmt.Errorf("synchronize %s: %w: there is no driver; it takes the device's", Stream{dev: d, id: id}, device.ErrInvalid)
 	}
+	doubts := doubtsAbout(line{drv, d, id}) // not about what the stream is given meanwhile
 	if err := drv.SyncStream(ctx, d.Index, id); err != nil {
 		return fmt.Errorf("synchronize %s: %w", Stream{dev: d, id: id}, err)
 	}
-	return fault(drv, d, id)
+	return settled(doubts, true, fault(drv, d, id))
 }
 
-// fault returns what work of a stream that was waited for went wrong with.
+// fault returns what the device found wrong with work of a stream that was waited for.
 func fault(drv device.Driver, d device.Device, id device.StreamID) error {
 	if r, ok := drv.(device.Reporter); ok {
 		return r.StreamFault(d.Index, id)

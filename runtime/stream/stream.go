@@ -108,9 +108,9 @@ func (s Stream) Query() (bool, error) {
 }
 
 // Synchronize waits on the host for all work given to the stream so far, and
-// returns what went wrong with it: that the device is lost (device.ErrLost), or what
+// returns what went wrong with it: that the device is lost (device.ErrLost), what
 // the kernels of this stream, and no other, found wrong with their operands' values
-// since somebody last waited for it. The work goes on when ctx ends the wait.
+// since somebody last waited for it, or why there is a Doubt. The work goes on when ctx ends the wait.
 func (s Stream) Synchronize(ctx context.Context) error {
 	drv, err := s.driver()
 	if err != nil {
@@ -160,7 +160,11 @@ func (s Stream) WaitStream(other Stream) error {
 	if err := drv.RecordEvent(other.dev.Index, h.id, other.id); err != nil {
 		return err
 	}
-	return drv.WaitEvent(s.dev.Index, s.id, other.dev.Index, h.id)
+	if err := drv.WaitEvent(s.dev.Index, s.id, other.dev.Index, h.id); err != nil {
+		return err
+	}
+	inherit(line{drv, s.dev, s.id}, line{drv, other.dev, other.id})
+	return nil
 }
 
 // RecordEvent makes e mark the end of the work given to the stream so far, and returns
@@ -182,6 +186,7 @@ func Synchronize(ctx context.Context, d device.Device) error {
 	if err != nil {
 		return err
 	}
+	doubts := doubtsOf(func(l line) bool { return l.drv == drv && l.dev == d })
 	quiet := waitsOf(d)
 	quiet.RLock()
 	err = drv.SyncDevice(ctx, d.Index)
@@ -190,7 +195,7 @@ func Synchronize(ctx context.Context, d device.Device) error {
 		return fmt.Errorf("synchronize %s: %w", d, err)
 	}
 	if r, ok := drv.(device.Reporter); ok {
-		return r.DeviceFault(d.Index)
+		err = r.DeviceFault(d.Index)
 	}
-	return nil
+	return settled(doubts, true, err)
 }

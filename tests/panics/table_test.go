@@ -1203,6 +1203,7 @@ var functions = []struct {
 	{"stream.SettleIfBlocking", stream.SettleIfBlocking},
 	{"stream.CurrentID", stream.CurrentID},
 	{"stream.Current", stream.Current},
+	{"stream.NewDoubt", stream.NewDoubt},
 	{"stream.NewEvent", stream.NewEvent},
 	{"stream.NewTimingEvent", stream.NewTimingEvent},
 	{"stream.New", stream.New},
@@ -1392,6 +1393,8 @@ var types = []reflect.Type{
 	reflect.TypeFor[random.State](),
 	reflect.TypeFor[random.Generator](),
 	reflect.TypeFor[random.Tape](),
+	reflect.TypeFor[stream.Doubt](),
+	reflect.TypeFor[stream.Doubtful](),
 	reflect.TypeFor[stream.Event](),
 	reflect.TypeFor[stream.Stream](),
 }
