@@ -12,6 +12,8 @@ import (
 const (
 	// pullColumns is how many columns are computed at once, at most.
 	pullColumns = 512
+	// pullShort is how many elements of a line are not worth calls of loops.
+	pullShort = 48
 	// pullRows is how many rows of columns are added up before sums go on in float64.
 	pullRows = 64
 )
@@ -31,9 +33,12 @@ func softmaxPull[T float](c *ir.Call) error {
 	outer, along, inner := around(shape, axis)
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	s := sharesPull[T]{out: tile.Elements[T](d), g: in[T](c, 0, c.Compute), y: in[T](c, 1, c.Compute), n: along, inner: inner}
-	if inner == 1 {
+	switch {
+	case inner == 1 && along < pullShort:
+		pool.For(outer, max(1, lineWork/along), s.shortRows)
+	case inner == 1:
 		pool.For(outer, max(1, lineWork/along), s.rows)
-	} else {
+	default:
 		eachColumns(outer, along, inner, s.columns)
 	}
 	tile.Finish(c.Out[0], d)
@@ -59,6 +64,27 @@ func (s *sharesPull[T]) rows(lo, hi int) {
 		eachPart(lo*s.n, s.n, func(r channel.Rows, at int) {
 			pull.PullOf(s.out[at:][:r.N], s.g[at:], s.y[at:], T(sum))
 		})
+	}
+}
+
+// shortRows is rows for lines of few elements.
+func (s *sharesPull[T]) shortRows(lo, hi int) {
+	n := s.n
+	for at := lo * n; at < hi*n; at += n {
+		g, y, out := s.g[at:at+n], s.y[at:at+n], s.out[at:at+n]
+		var s0, s1, s2, s3 T // of which none waits for the others
+		i := 0
+		for ; i+4 <= n; i += 4 {
+			g4, y4 := g[i:i+4:i+4], y[i:i+4:i+4]
+			s0, s1, s2, s3 = s0+T(g4[0]*y4[0]), s1+T(g4[1]*y4[1]), s2+T(g4[2]*y4[2]), s3+T(g4[3]*y4[3])
+		}
+		for ; i < n; i++ {
+			s0 += T(g[i] * y[i])
+		}
+		sum := (s0 + s1) + (s2 + s3)
+		for i, v := range g {
+			out[i] = y[i] * (v - sum)
+		}
 	}
 }
 
