@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"errors"
 	"fmt"
 	"hash/maphash"
 	"slices"
@@ -176,10 +177,10 @@ func (o *order) beyond(s *segment) error {
 	return fmt.Errorf("call %d of the group, of %s: %w by rank %d", most+1, s.graph, collective.ErrClosed, o.leaver())
 }
 
-// refuse fails the group as a replay is not made, unless nobody waits for it, as where it begins at the place of a rank
-// that left: what devices have before is done with then.
-func (o *order) refuse(s *segment, why error) {
-	if s.start < o.most.Load() {
+// refuse fails the group as a replay or a batch that begins at a place is not made, unless nobody waits for it, as where it
+// begins at the place of a rank that left: what devices have before is done with then, by this rank's calls and by others'.
+func (o *order) refuse(start uint64, why error) {
+	if start < o.most.Load() || !errors.Is(why, collective.ErrClosed) {
 		o.fail(why)
 	}
 }
@@ -456,7 +457,7 @@ func (r *replayed) Check() error {
 	g.order.mu.Lock()
 	err = g.order.beyond(&mine)
 	g.order.mu.Unlock()
-	g.order.refuse(&mine, err)
+	g.order.refuse(mine.start, err)
 	return g.named(err)
 }
 
@@ -492,7 +493,7 @@ func (r *replayed) note() error {
 	mine := segment{r, g.place.Load()}
 	err := g.order.replay(r)
 	if err != nil {
-		g.order.refuse(&mine, err)
+		g.order.refuse(mine.start, err)
 	}
 	return g.ended(err)
 }

@@ -25,7 +25,7 @@ func (m *made) String() string {
 }
 
 // count notes calls that are made at once, once others are near. Where other ranks made or replayed others, that ends the
-// group.
+// group, and so it does where one has left in the midst of the batch. One that left before it ends nothing.
 func (g *Group) count(calls []*collective.Call) error {
 	calls = shared(calls)
 	if g.order == nil || len(calls) == 0 {
@@ -34,9 +34,9 @@ func (g *Group) count(calls []*collective.Call) error {
 	if err := g.order.near(g, ofCall); err != nil {
 		return err
 	}
-	err := g.order.make(g, calls, g.binds(false, calls))
-	if err != nil {
-		g.order.fail(err)
+	start := g.place.Load()
+	if err := g.order.make(g, calls, g.binds(false, calls)); err != nil {
+		g.order.refuse(start, err)
 		return err
 	}
 	g.ahead.gave(g, ofCall)

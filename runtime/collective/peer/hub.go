@@ -15,7 +15,7 @@ type hub struct {
 	size    int
 	timeout time.Duration
 	ends    []*Communicator // by rank
-	lanes   sync.RWMutex    // what ranks have on their devices: held to give it back, and to wait for that of others
+	lanes   sync.Mutex      // guards what ranks show of their lanes; not held in waits
 	post    *post           // of captured calls; nil: the engine under it makes them
 
 	mu       sync.Mutex // guards what follows

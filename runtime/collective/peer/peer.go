@@ -53,6 +53,7 @@ type Communicator struct {
 
 	// Of the goroutine that makes calls.
 	lane    lane
+	shown   *streams      // of the lane, while it has some; the hub's lanes guards it
 	last    *meeting      // the last one that was made by copies; nil: none
 	lingers chan struct{} // as Lingers has it
 

@@ -1,7 +1,6 @@
 package peer
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"slices"
@@ -147,35 +146,15 @@ func (l *lane) ready(c *Communicator, s device.StreamID, sums bool) error {
 		l.memory, err = memory.Alloc(c.device, c.driver, s, laneSlots*int64(c.size-1)*c.slotBytes())
 	}
 	l.side.scratch = l.memory.Addr
-	l.made = err == nil
+	if l.made = err == nil; l.made {
+		c.show()
+	}
 	return err
-}
-
-// sync waits for the lane's streams. An error is one of the device, which later calls return.
-func (l *lane) sync(ctx context.Context, c *Communicator) {
-	if l.made {
-		_ = c.driver.SyncStream(ctx, c.device.Index, l.out)
-		_ = c.driver.SyncStream(ctx, c.device.Index, l.back)
-	}
-}
-
-// idle waits until no device is at the memory of a rank, for the timeout, and reports whether none is.
-func (h *hub) idle() bool {
-	ctx, cancel := context.WithTimeout(context.Background(), h.timeout)
-	defer cancel()
-	h.lanes.RLock()
-	defer h.lanes.RUnlock()
-	for _, end := range h.ends {
-		end.lane.sync(ctx, end)
-	}
-	return ctx.Err() == nil
 }
 
 // free gives back what the lane has. No rank has more to give its device of a call; the stream
 // of calls, which the memory goes back to, waits for all that others copy there, or that is done.
 func (l *lane) free(c *Communicator) (err error) {
-	c.hub.lanes.Lock()
-	defer c.hub.lanes.Unlock()
 	dev := c.device.Index
 	if l.memory.Addr != 0 {
 		err = l.memory.Free()
@@ -185,10 +164,8 @@ func (l *lane) free(c *Communicator) (err error) {
 			err = errors.Join(err, c.driver.DestroyEvent(dev, e))
 		}
 	}
-	for _, s := range []device.StreamID{l.out, l.back} {
-		if s != 0 {
-			err = errors.Join(err, c.driver.DestroyStream(dev, s))
-		}
+	if !c.hide() {
+		err = errors.Join(err, c.destroy(l.out, l.back))
 	}
 	*l = lane{}
 	return err
@@ -423,7 +400,7 @@ func (c *Communicator) linger(m *meeting) {
 	go func() {
 		defer close(over)
 		<-m.idle
-		for !c.hub.idle() { // between two looks a rank that closes gives back what it has
+		for !c.hub.idle() {
 		}
 	}()
 	late := time.NewTimer(lingering)
