@@ -51,13 +51,13 @@ func TestReadsAfterFailure(t *testing.T) {
 			return g.AllReduce(x, dist.Max).Wait(context.Background())
 		},
 	}
-	for given, give := range gives {
+	for what, give := range gives {
 		for way, opts := range ways {
 			for name, read := range readers {
 				if *kindName == "cuda" && !slices.Contains([]string{"elements", "a device", "another stream"}, name) { // a group takes a while
 					continue
 				}
-				t.Run(given+"/"+way+"/"+name, func(t *testing.T) {
+				t.Run(what+"/"+way+"/"+name, func(t *testing.T) {
 					groups, err := dist.Local(accelerators(t, 2), append(opts, dist.Timeout(patience.Left(t)))...)
 					must(t, err)
 					x, recorded := captureBoth(t, groups)
@@ -80,7 +80,9 @@ func TestReadsAfterFailure(t *testing.T) {
 					for rank, g := range groups {
 						_ = g.Close() // of calls the streams of which have it still
 						must(t, recorded[rank].Reset())
-						_ = stream.Synchronize(context.Background(), g.Device()) // of which the device knows, too
+						if what == "call" || way != "copies" {
+							_ = stream.Synchronize(context.Background(), g.Device()) // the device says so itself
+						}
 						if err := read(x[rank]); err != nil {
 							t.Errorf("what rank %d reads once all is closed: %v", rank, err)
 						}

@@ -57,7 +57,7 @@ const (
 //
 // Once a call went wrong, because a rank did not come, made another call or is gone, the
 // group is of no more use: every later call of every rank returns the error, and a new
-// group is needed. What an accelerator was given before and nobody had waited for may be wrong then: the next wait for its
+// group is needed. A call behind all that a rank made which closed the group is refused alone. What an accelerator was given before and nobody had waited for may be wrong then: the next wait for its
 // stream, as in reading a tensor, returns the error. One goroutine at a time uses a Group; any may call Abort and Err.
 type Group struct {
 	comm    collective.Communicator

@@ -143,7 +143,7 @@ func TestWordsEnded(t *testing.T) {
 	}) || err != nil {
 		t.Errorf("the stream is idle %v, %v", idle, err)
 	}
-	if err := errors.Join(drv.SyncStream(context.Background(), 0, s), drv.SyncStream(context.Background(), 0, 0)); err != nil {
+	if err := errors.Join(drv.SyncDevice(context.Background(), 0), drv.DeviceFault(0)); err != nil {
 		t.Error(err)
 	}
 }

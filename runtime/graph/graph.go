@@ -319,7 +319,7 @@ func (w *work) replay(drv device.Driver, on stream.Stream) error {
 		w.fail(len(w.checks), err)
 		return err
 	}
-	for _, k := range w.checks { // before somebody who waits for the stream comes back from that
+	for _, k := range w.checks { // whoever waits from now on
 		k.Doubt().Cast(on)
 	}
 	return errors.Join(w.mark(on), stream.SettleIfBlocking(drv, dev, on.ID()))

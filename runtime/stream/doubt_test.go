@@ -43,15 +43,55 @@ func TestDoubts(t *testing.T) {
 		{"before an event is waited for", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
 			e, err := a.RecordEvent(nil)
 			must(t, err)
-			first := e.Synchronize(ctx) // the stream may have more
+			first := e.Synchronize(ctx)
 			fails()
 			return []error{first, e.Synchronize(ctx), a.Synchronize(ctx)}
-		}, []bool{false, true, false}},
+		}, []bool{false, false, false}},
+		{"behind an event that is waited for", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			e, err := a.RecordEvent(nil)
+			must(t, err)
+			d.Cast(a)
+			first := e.Synchronize(ctx)
+			must(t, b.WaitEvent(e))
+			fails()
+			return []error{first, e.Synchronize(ctx), b.Synchronize(ctx), a.Synchronize(ctx)}
+		}, []bool{false, false, false, true}},
+		{"of another stream, behind an event", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			e, err := b.RecordEvent(nil)
+			must(t, err)
+			must(t, b.WaitStream(a))
+			first := e.Synchronize(ctx) // which says nothing of what b waits for
+			fails()
+			return []error{first, b.Synchronize(ctx)}
+		}, []bool{false, true}},
 		{"of a stream that waits", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
 			must(t, b.WaitStream(a))
 			fails()
 			return []error{b.Synchronize(ctx), b.Synchronize(ctx), a.Synchronize(ctx)}
 		}, []bool{true, false, true}},
+		{"of streams that wait for each other", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			must(t, b.WaitStream(a))
+			fails()
+			first := a.Synchronize(ctx)
+			must(t, a.WaitStream(b))
+			second := a.Synchronize(ctx)
+			must(t, b.WaitStream(a))
+			return []error{first, second, b.Synchronize(ctx), b.Synchronize(ctx)}
+		}, []bool{true, false, true, false}},
+		{"of a stream that waits for one that told it", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			fails()
+			first := a.Synchronize(ctx)
+			must(t, b.WaitStream(a))
+			return []error{first, b.Synchronize(ctx), b.Synchronize(ctx)}
+		}, []bool{true, true, false}},
+		{"of work that another stream waited for", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			must(t, b.WaitStream(a))
+			first := a.Synchronize(ctx)
+			must(t, a.WaitStream(b))
+			must(t, other.WaitStream(b))
+			fails()
+			return []error{first, a.Synchronize(ctx), b.Synchronize(ctx), other.Synchronize(ctx)}
+		}, []bool{false, false, false, false}},
 		{"of a device that waits", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
 			e, err := a.RecordEvent(nil)
 			must(t, err)
@@ -73,6 +113,15 @@ func TestDoubts(t *testing.T) {
 			fails()
 			return []error{a.Synchronize(ctx), b.Synchronize(ctx)}
 		}, []bool{false, false}},
+		{"waited for on another stream, and ended", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
+			must(t, b.WaitStream(a))
+			first := b.Synchronize(ctx)
+			fails()
+			if d.End() {
+				t.Error("it is about what is right")
+			}
+			return []error{first}
+		}, []bool{false}},
 		{"told", func(t *testing.T, d *stream.Doubt, fails func(), a, b, other stream.Stream) []error {
 			fails()
 			d.Told()

@@ -25,9 +25,15 @@ const (
 type Event struct {
 	timing bool
 
-	mu     sync.Mutex      // guards what follows; not held in waits
-	handle *handle         // nil before the first record
-	stream device.StreamID // that it was last recorded on
+	mu     sync.Mutex // guards what follows; not held in waits
+	handle *handle    // nil before the first record
+	last   mark
+}
+
+// A mark is where an event was last recorded.
+type mark struct {
+	stream device.StreamID
+	work   uint64 // the number of the latest work of which there were doubts then
 }
 
 // A handle is a driver's event.
@@ -86,15 +92,14 @@ func giveBack(h *handle) {
 	spare.events[key] = append(spare.events[key], h)
 }
 
-// current returns the driver's event and the stream that it was last recorded on; nil
-// before the first record.
-func (e *Event) current() (*handle, device.StreamID) {
+// current returns the driver's event and where it was last recorded; nil before the first record.
+func (e *Event) current() (*handle, mark) {
 	if e == nil {
-		return nil, 0
+		return nil, mark{}
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.handle, e.stream
+	return e.handle, e.last
 }
 
 // Device returns the device of the event; false before the first record.
@@ -120,12 +125,13 @@ func (e *Event) Record(s Stream) error {
 		return err
 	}
 	defer goruntime.KeepAlive(e)
+	work := cases.number.Load() // before the event
 	if err := drv.RecordEvent(s.dev.Index, h.id, s.id); err != nil {
 		return fmt.Errorf("record an event on %s: %w", s, err)
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.stream = s.id
+	e.last = mark{s.id, work}
 	return nil
 }
 
@@ -153,7 +159,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	if e == nil {
 		return fmt.Errorf("%s: waiting for a nil event", s)
 	}
-	h, on := e.current()
+	h, at := e.current()
 	if h == nil {
 		return nil
 	}
@@ -167,7 +173,7 @@ func (e *Event) delay(drv device.Driver, s Stream) error {
 	if err := drv.WaitEvent(s.dev.Index, s.id, h.dev.Index, h.id); err != nil {
 		return err
 	}
-	inherit(line{drv, s.dev, s.id}, line{h.drv, h.dev, on})
+	inherit(line{drv, s.dev, s.id}, line{h.drv, h.dev, at.stream}, at.work)
 	return nil
 }
 
@@ -193,12 +199,14 @@ func (e *Event) Synchronize(ctx context.Context) error {
 	if err := e.Await(ctx); err != nil {
 		return err
 	}
-	h, on := e.current()
+	h, at := e.current()
 	if h == nil {
 		return nil
 	}
 	defer goruntime.KeepAlive(e)
-	return settled(doubtsAbout(line{h.drv, h.dev, on}), false, fault(h.drv, h.dev, on)) // the stream may have more behind the event
+	l := line{h.drv, h.dev, at.stream}
+	// What the stream waits for may be behind the event.
+	return settled(doubtsAbout(l, at.work), func(c cast) bool { return c.origin == l }, fault(h.drv, h.dev, at.stream))
 }
 
 // Await is Synchronize of one who has no use for the results: what went wrong with the work is left to those who have.

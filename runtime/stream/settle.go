@@ -16,11 +16,11 @@ func Settle(ctx context.Context, drv device.Driver, d device.Device, id device.S
 	if drv == nil {
 		return fmt.Errorf("synchronize %s: %w: there is no driver; it takes the device's", Stream{dev: d, id: id}, device.ErrInvalid)
 	}
-	doubts := doubtsAbout(line{drv, d, id}) // not about what the stream is given meanwhile
+	doubts := doubtsAbout(line{drv, d, id}, latest) // not about what the stream is given meanwhile
 	if err := drv.SyncStream(ctx, d.Index, id); err != nil {
 		return fmt.Errorf("synchronize %s: %w", Stream{dev: d, id: id}, err)
 	}
-	return settled(doubts, true, fault(drv, d, id))
+	return settled(doubts, all, fault(drv, d, id))
 }
 
 // fault returns what the device found wrong with work of a stream that was waited for.

@@ -94,7 +94,7 @@ func (s Stream) driver() (device.Driver, error) {
 	return drv, err
 }
 
-// Query reports whether all work given to the stream is done.
+// Query reports whether all work given to the stream is done, not whether it is right: a Doubt is for those who wait.
 func (s Stream) Query() (bool, error) {
 	drv, err := s.driver()
 	if err != nil {
@@ -163,7 +163,7 @@ func (s Stream) WaitStream(other Stream) error {
 	if err := drv.WaitEvent(s.dev.Index, s.id, other.dev.Index, h.id); err != nil {
 		return err
 	}
-	inherit(line{drv, s.dev, s.id}, line{drv, other.dev, other.id})
+	inherit(line{drv, s.dev, s.id}, line{drv, other.dev, other.id}, latest)
 	return nil
 }
 
@@ -197,5 +197,5 @@ func Synchronize(ctx context.Context, d device.Device) error {
 	if r, ok := drv.(device.Reporter); ok {
 		err = r.DeviceFault(d.Index)
 	}
-	return settled(doubts, true, err)
+	return settled(doubts, all, err)
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -100,5 +101,39 @@ func TestCloseOfFailing(t *testing.T) {
 	}
 	if !patience.Until(t, func() bool { _, has := latestClearing(); return !has }) {
 		t.Error("others wait for a group that is closed")
+	}
+}
+
+// An entered is GPUs of which somebody hears that the library is called in their context.
+type entered struct {
+	simulatedGPUs
+	heard func()
+}
+
+func (d entered) InContext(dev int, f func() error) error {
+	d.heard()
+	return d.simulatedGPUs.InContext(dev, f)
+}
+
+// TestAllKnowBefore: no rank's communicator is aborted, which lets its GPU end with values of no use and others with it,
+// before all ranks return why.
+func TestAllKnowBefore(t *testing.T) {
+	f := newFake(t)
+	why := errors.New("no more")
+	list := f.group(3, time.Hour)
+	var heard atomic.Int32
+	for _, c := range list {
+		c.driver = entered{f.drv, func() {
+			heard.Add(1)
+			for rank, other := range list {
+				if err := other.Err(); !errors.Is(err, why) {
+					t.Errorf("rank %d knows of %v as one is let go", rank, err)
+				}
+			}
+		}}
+	}
+	list[1].Abort(why)
+	if heard.Load() < 3 {
+		t.Errorf("the library was called %d times for 3 ranks", heard.Load())
 	}
 }

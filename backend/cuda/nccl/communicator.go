@@ -130,14 +130,19 @@ func (c *Communicator) giveUp(err error) error {
 }
 
 // abort makes the group of no more use for all ranks of this process, and returns the first
-// reason for that.
+// reason for that. All have it before one of them is let go: what one GPU is at ends with values of no use
+// then, and may end so what others are at.
 func (c *Communicator) abort(err error) error {
+	for _, end := range c.ends {
+		end.failed(err)
+	}
 	for _, other := range c.ends {
 		if other != c {
-			_ = other.end(err)
+			other.letGo()
 		}
 	}
-	return c.end(err)
+	c.letGo()
+	return c.Err()
 }
 
 // Fail is Abort for a reason that names the rank, of which a monitor or the caller learned.
@@ -155,18 +160,24 @@ func (c *Communicator) Fail(reason error) {
 	_ = c.abort(reason) // calls of the group return it
 }
 
-// end is abort for this rank. Who holds using meanwhile gives comm back as it lets go of it.
-func (c *Communicator) end(err error) error {
+// failed notes why the group is of no more use for this rank, unless that is known.
+func (c *Communicator) failed(err error) {
 	c.mu.Lock()
-	if c.err == nil {
-		if c.err = err; c.told != nil { // the monitor may have it come back in other words
-			c.err = c.told
-		}
-		if c.comm != 0 {
-			c.clears()
-		}
+	defer c.mu.Unlock()
+	if c.err != nil {
+		return
 	}
-	err = c.err
+	if c.err = err; c.told != nil { // the monitor may have it come back in other words
+		c.err = c.told
+	}
+	if c.comm != 0 {
+		c.clears()
+	}
+}
+
+// letGo ends what the rank of a group that failed waits for. Who holds using meanwhile gives comm back as it lets go of it.
+func (c *Communicator) letGo() {
+	c.mu.Lock()
 	root := c.root
 	c.root = 0
 	c.mu.Unlock()
@@ -178,10 +189,9 @@ func (c *Communicator) end(err error) error {
 		c.drop()
 		c.using.Unlock()
 	}
-	return err
 }
 
-// leaveLibrary lets go of using, and gives comm back if the group ended meanwhile: end found
+// leaveLibrary lets go of using, and gives comm back if the group ended meanwhile: letGo found
 // using held. Without that, what the GPU is at would wait for other ranks until Close, which waits
 // for it.
 func (c *Communicator) leaveLibrary() {
