@@ -6,6 +6,8 @@ package affine
 
 import (
 	"unsafe"
+
+	"github.com/sinter-go/sinter/ir"
 )
 
 //go:noescape
@@ -19,3 +21,15 @@ func pull64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
 func pull64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+
+//go:noescape
+func weigh32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func weigh32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func weigh64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func weigh64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)

@@ -55,3 +55,26 @@ func testPull[T affine.Float](t *testing.T, level simd.Level) {
 		}
 	}
 }
+
+// TestWeigh: all levels have the same bits, and write nothing else.
+func TestWeigh(t *testing.T) {
+	for _, level := range simd.Usable() {
+		testWeigh[float32](t, level)
+		testWeigh[float64](t, level)
+	}
+}
+
+func testWeigh[T affine.Float](t *testing.T, level simd.Level) {
+	t.Helper()
+	f := affine.New[T](level)
+	for n := range 200 {
+		got, want := newRow[T](n), newRow[T](n)
+		f.Weigh(got.Out, got.G, got.Weight)
+		for i := range want.Out {
+			want.Out[i] = want.G[i] * want.Weight[i]
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Fatalf("%v, %d elements of %T (-want +got):\n%s", level, n, T(0), diff)
+		}
+	}
+}

@@ -1,6 +1,8 @@
 package opaque
 
 import (
+	"unsafe"
+
 	"github.com/sinter-go/sinter/backend/cpu/affine"
 	"github.com/sinter-go/sinter/backend/cpu/channel"
 	"github.com/sinter-go/sinter/backend/cpu/pool"
@@ -10,9 +12,16 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// affineRows is how many rows add up their gradients of weight and bias by themselves: sums of that
-// many rows go on in float64, so that they do not depend on how many processors there are.
-const affineRows = 64
+// affineRows is how many rows add up their gradients of weight and bias by themselves at most, and
+// affineBlocks how many blocks of rows there are before they grow to that.
+const affineRows, affineBlocks = 64, 32
+
+// affineBlock returns how many of the rows of n elements add up their gradients of weight and bias by
+// themselves: of long rows few, so that few rows have blocks for many processors. Sums of blocks go on
+// in float64. Neither depends on how many processors there are.
+func affineBlock(rows, n int) int {
+	return min(affineRows, max(affineRows*1024/n, (rows+affineBlocks-1)/affineBlocks, 4))
+}
 
 // NormPullAffine returns the gradients of a normalization of rows with weight and bias. Operands: the
 // gradient of its result, x, weight, mean and rstd; without mean it is one by the root of the mean
@@ -51,68 +60,112 @@ type affinePull[T float] struct {
 	g, x, weight []T
 	dx           []T
 	means, rstds []float64 // means is nil where none is taken away
-	sums         []T       // of each block of rows, the gradients of weight and those of bias
+	block        int       // rows of one
+	sums         []T       // of each block of rows, the gradients of weight and those of bias, if these are wanted
 }
 
 // run writes the results, of which weight and bias may have none.
 func (p *affinePull[T]) run(out []ir.View) {
-	blocks := (len(p.rstds) + affineRows - 1) / affineRows
-	p.dx = tile.Elements[T](out[0])
-	p.sums = make([]T, 2*p.n*max(1, blocks))
-	pool.For(blocks, max(1, channelWork/(p.n*affineRows)), p.rows)
+	p.dx, p.block = tile.Elements[T](out[0]), 1
+	if p.affine {
+		p.block = affineBlock(len(p.rstds), p.n)
+	}
+	blocks := (len(p.rstds) + p.block - 1) / p.block
+	if p.affine {
+		p.sums = make([]T, 2*p.n*max(1, blocks))
+	}
+	pool.For(blocks, max(1, channelWork/(p.n*p.block)), p.rows)
 	if !p.affine {
 		return
 	}
 	for i, to := range out[1:] {
 		to := tile.Elements[T](to)
 		pool.For(p.n, max(1, channelWork/max(1, blocks)), func(lo, hi int) {
-			for c := lo; c < hi; c++ {
-				sum := 0.0
-				for b := range blocks {
-					sum += float64(p.sums[(2*b+i)*p.n+c])
-				}
-				to[c] = T(sum)
-			}
+			p.total(to[lo:hi], i, lo, blocks)
 		})
+	}
+}
+
+// total adds up sums i of all blocks, from column lo on, in float64 and in the order of blocks.
+func (p *affinePull[T]) total(to []T, i, lo, blocks int) {
+	var sums [256]float64
+	for at := 0; at < len(to); at += len(sums) {
+		part := sums[:min(len(sums), len(to)-at)]
+		clear(part)
+		for b := range blocks {
+			for c, v := range p.sums[(2*b+i)*p.n+lo+at:][:len(part)] {
+				part[c] += float64(v)
+			}
+		}
+		for c, v := range part {
+			to[at+c] = T(v)
+		}
 	}
 }
 
 // rows computes blocks [lo, hi).
 func (p *affinePull[T]) rows(lo, hi int) {
-	block := scratch.Get(8 * p.n)
-	defer block.Put()
-	weighed := scratch.Slice[T](block, p.n)
-	f, pull := channel.Of[T](simd.Active()), affine.New[T](simd.Active())
+	memory := scratch.Get(int(unsafe.Sizeof(T(0))) * p.n)
+	defer memory.Put()
+	r := affineRow[T]{affinePull: p, weighed: scratch.Slice[T](memory, p.n), f: channel.Of[T](simd.Active()), pull: affine.New[T](simd.Active())}
 	for ; lo < hi; lo++ {
-		weights, biases := p.sums[2*lo*p.n:][:p.n], p.sums[(2*lo+1)*p.n:][:p.n]
-		for row := lo * affineRows; row < min((lo+1)*affineRows, len(p.rstds)); row++ {
-			p.row(f, pull, row, weighed, weights, biases)
+		if p.affine {
+			r.weights, r.biases = p.sums[2*lo*p.n:][:p.n], p.sums[(2*lo+1)*p.n:][:p.n]
+		}
+		for row := lo * p.block; row < min((lo+1)*p.block, len(p.rstds)); row++ {
+			r.run(row)
 		}
 	}
 }
 
-// row writes the gradient by x of one row, and adds to those of weight and bias. With h the normalized
+// An affineRow computes rows of a call in one goroutine.
+type affineRow[T float] struct {
+	*affinePull[T]
+	f               channel.Funcs[T]
+	pull            *affine.Puller[T]
+	weighed         []T // a row's gradient times weight
+	weights, biases []T // sums of the block, if they are wanted
+}
+
+// run writes the gradient by x of one row, and adds to those of weight and bias. With h the normalized
 // x and g the weighed gradient it is rstd*(g - m - h*c), where m and c are the means of g and of g*h; m
 // is 0 where no mean is taken away.
-func (p *affinePull[T]) row(f channel.Funcs[T], pull *affine.Puller[T], row int, weighed, weights, biases []T) {
-	mean, rstd, n := T(0), p.rstds[row], float64(p.n)
+func (p *affineRow[T]) run(row int) {
+	mean, rstd, n := 0.0, p.rstds[row], float64(p.n)
 	if p.means != nil {
-		mean = T(p.means[row])
+		mean = p.means[row]
 	}
 	sum, product := 0.0, 0.0
 	eachPart(0, p.n, func(r channel.Rows, at int) {
-		from, to := row*p.n+at, at+r.N
-		pull.Pull(weighed[at:to], weights[at:to], biases[at:to], p.g[from:], p.x[from:], p.weight[at:], mean, T(rstd))
-		var s [2]T
-		f.Sums(r, mean, &weighed[at], &p.x[from], &s)
-		sum, product = sum+float64(s[0]), product+float64(s[1])
+		p.weigh(row, at, at+r.N, mean, rstd)
+		s, w := gradientSums(p.f, r, mean, rstd, &p.weighed[at], &p.x[row*p.n+at])
+		sum, product = sum+s, product+w
 	})
-	middle, slope := sum/n, -rstd*rstd*rstd*product/n
-	if p.means == nil {
-		middle = 0
+	k := pull{mean: mean, scale: rstd, rstd: rstd, weight: 1, c: product / n}
+	if p.means != nil {
+		k.shift = sum / n
+		k.middle = k.shift
 	}
 	eachPart(0, p.n, func(r channel.Rows, at int) {
 		from := row*p.n + at
-		f.Grad(r, mean, T(middle), T(rstd), T(slope), &p.dx[from], &weighed[at], &p.x[from])
+		writeGradient(p.f, r, &k, &p.dx[from], &p.weighed[at], &p.x[from])
 	})
+}
+
+// weigh multiplies the gradients of elements [at, to) of a row by weight, and adds to those of weight
+// and bias.
+func (p *affineRow[T]) weigh(row, at, to int, mean, rstd float64) {
+	g, x := p.g[row*p.n:][at:to], p.x[row*p.n:][at:to]
+	switch {
+	case !p.affine:
+		p.pull.Weigh(p.weighed[at:to], g, p.weight[at:])
+	case rstd == 0 || rangeOf[T]().has(rstd):
+		p.pull.Pull(p.weighed[at:to], p.weights[at:to], p.biases[at:to], g, x, p.weight[at:], T(mean), T(rstd))
+	default: // T may not have it, but what it is multiplied by is as far from 1
+		p.pull.Weigh(p.weighed[at:to], g, p.weight[at:])
+		for i, v := range g {
+			p.weights[at+i] += T(float64(v) * ((float64(x[i]) - mean) * rstd))
+			p.biases[at+i] += v
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 func TestNormPullAffine(t *testing.T) {
 	rng := newRand()
 	for _, dtype := range floatDTypes {
-		for _, shape := range [][2]int{{0, 4}, {3, 0}, {1, 1}, {5, 3}, {affineRows, 16}, {2*affineRows + 1, 20}, {2, channel.Longest + 5}} {
+		for _, shape := range [][2]int{{0, 4}, {3, 0}, {1, 1}, {5, 3}, {affineRows, 16}, {2*affineRows + 1, 20}, {5, 2*channel.Longest + 5}} {
 			for _, centred := range []bool{false, true} {
 				for _, affine := range []bool{false, true} {
 					rows, n := shape[0], shape[1]

@@ -2,6 +2,7 @@ package opaque
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/channel"
@@ -226,24 +227,29 @@ func channelNormGrad[T float](c *ir.Call, s *channels) error {
 	f := channel.Of[T](simd.Active())
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	dy, x, dx := in[T](c, 0, c.Compute), in[T](c, 1, c.Compute), tile.Elements[T](d)
-	weight, means, variances := in[T](c, 2, c.Compute), in[T](c, 3, c.Compute), in[T](c, 4, c.Compute)
+	weight, means, rstds := in[T](c, 2, c.Compute), in[float64](c, 3, ir.Float64), slices.Clone(in[float64](c, 4, ir.Float64))
 	views, results := stats[T](c)
 	dWeight, dBias := results[0], results[1]
 	n, eps, all := len(s.parts), c.Attrs[0].Scalar.Float(), float64(s.elements())
-	sums, by := make([][2]T, s.count*n), make([]coefficients[T], s.count)
+	for ch, variance := range rstds {
+		rstds[ch] = 1 / math.Sqrt(variance+eps)
+	}
+	sums, by := make([][2]float64, s.count*n), make([]pull, s.count)
 	s.run(func(ch, p int) {
-		at := s.first(ch, p)
-		f.Sums(s.parts[p].Rows, means[ch], &dy[at], &x[at], &sums[ch*n+p])
+		at, to := s.first(ch, p), &sums[ch*n+p]
+		to[0], to[1] = gradientSums(f, s.parts[p].Rows, means[ch], rstds[ch], &dy[at], &x[at])
 	}, func(ch, p int) {
-		k, at, r := &by[ch], s.first(ch, p), s.parts[p].Rows
+		at, r := s.first(ch, p), s.parts[p].Rows
 		if s.fold != nil && s.fold.Write != nil && f.FoldsGrad() {
-			s.fold.Write(s.block(ch, p), func(rows, n, first int, lanes unsafe.Pointer) {
-				i := at + first
-				f.GradSums(channel.Rows{Count: rows, N: n, Stride: r.Stride}, k.mean, k.middle, k.factor, k.slope, &dx[i], &dy[i], &x[i], (*T)(lanes))
-			})
-			return
+			if k, ok := coefficientsOf[T](&by[ch]); ok {
+				s.fold.Write(s.block(ch, p), func(rows, n, first int, lanes unsafe.Pointer) {
+					i := at + first
+					f.GradSums(channel.Rows{Count: rows, N: n, Stride: r.Stride}, k.mean, k.middle, k.factor, k.slope, &dx[i], &dy[i], &x[i], (*T)(lanes))
+				})
+				return
+			}
 		}
-		f.Grad(r, k.mean, k.middle, k.factor, k.slope, &dx[at], &dy[at], &x[at])
+		writeGradient(f, r, &by[ch], &dx[at], &dy[at], &x[at])
 		s.folded(ch, p)
 	}, func(ch int) {
 		if all == 0 { // sums of nothing, whatever the statistics are
@@ -252,13 +258,13 @@ func channelNormGrad[T float](c *ir.Call, s *channels) error {
 		}
 		sum, product := 0.0, 0.0
 		for _, v := range sums[ch*n : (ch+1)*n] {
-			sum, product = sum+float64(v[0]), product+float64(v[1])
+			sum, product = sum+v[0], product+v[1]
 		}
-		rstd := 1 / math.Sqrt(float64(variances[ch])+eps)
-		dWeight[ch], dBias[ch] = T(product*rstd), T(sum)
-		factor := float64(weight[ch]) * rstd
-		by[ch] = coefficients[T]{
-			mean: means[ch], middle: T(sum / all), factor: T(factor), slope: T(-factor * rstd * rstd * product / all),
+		dWeight[ch], dBias[ch] = T(product), T(sum)
+		w := float64(weight[ch])
+		by[ch] = pull{
+			mean: means[ch], scale: rstds[ch], rstd: rstds[ch], weight: w,
+			shift: w * (sum / all), c: w * (product / all), middle: sum / all,
 		}
 	})
 	tile.Finish(c.Out[0], d)

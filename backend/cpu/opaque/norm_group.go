@@ -149,34 +149,28 @@ func groupNormGrad[T float](c *ir.Call) error {
 	d := tile.TargetOf(c.Out[0], c.Compute)
 	dy, x, dx := in[T](c, 0, c.Compute), in[T](c, 1, c.Compute), tile.Elements[T](d)
 	weight, means, rstds := in[T](c, 2, c.Compute), in[T](c, 3, c.Compute), in[T](c, 4, c.Compute)
-	n, sums, by := s.each(), make([][2]T, s.count*s.each()), make([]pull, s.count)
+	n, sums, by := s.each(), make([][2]float64, s.count*s.each()), make([]pull, s.count)
 	s.run(func(i int) {
 		r, at, _ := s.piece(i)
-		f.Sums(r, means[i/n], &dy[at], &x[at], &sums[i])
+		sums[i][0], sums[i][1] = gradientSums(f, r, float64(means[i/n]), float64(rstds[i/n]), &dy[at], &x[at])
 	}, func(i int) {
 		r, at, ch := s.piece(i)
 		k := by[i/n]
-		factor := float64(weight[ch]) * k.rstd
-		middle := k.shift / factor
-		if math.Abs(middle) < mostMiddle {
-			f.Grad(r, means[i/n], T(middle), T(factor), T(k.slope), &dx[at], &dy[at], &x[at])
-			return
-		}
-		for j, v := range x[at : at+r.N] {
-			dx[at+j] = T(float64(float64(dy[at+j])*factor) - k.shift + float64((float64(v)-float64(means[i/n]))*k.slope))
-		}
+		k.weight = float64(weight[ch])
+		k.middle = k.shift / k.weight
+		writeGradient(f, r, &k, &dx[at], &dy[at], &x[at])
 	}, func(g int) {
 		sum, product := 0.0, 0.0
 		for i, v := range sums[g*n : (g+1)*n] {
 			w := float64(weight[(g*s.group+i/s.pieces)%s.channels])
-			sum, product = sum+float64(v[0])*w, product+float64(v[1])*w
+			sum, product = sum+float64(v[0]*w), product+float64(v[1]*w)
 		}
 		rstd, all := float64(rstds[g]), float64(s.elements())
-		by[g] = pull{rstd, rstd * sum / all, -rstd * rstd * rstd * product / all}
+		by[g] = pull{mean: float64(means[g]), scale: rstd, rstd: rstd, shift: sum / all, c: product / all}
 	})
 	tile.Finish(c.Out[0], d)
 	views, results := stats[T](c)
-	channelSums(s, sums, rstds, results[0], results[1])
+	channelSums(s, sums, results[0], results[1])
 	for i, v := range views {
 		tile.Finish(c.Out[1+i], v)
 	}
@@ -184,23 +178,14 @@ func groupNormGrad[T float](c *ir.Call) error {
 }
 
 // channelSums sets the gradients by weight and bias, from the sums of pieces.
-func channelSums[T float](s *grouping, sums [][2]T, rstds, dWeight, dBias []T) {
+func channelSums[T float](s *grouping, sums [][2]float64, dWeight, dBias []T) {
 	for ch := range s.channels {
 		sum, product := 0.0, 0.0
 		for first := ch * s.pieces; first < len(sums); first += s.channels * s.pieces {
-			rstd := float64(rstds[first/s.each()])
 			for _, v := range sums[first : first+s.pieces] {
-				sum, product = sum+float64(v[0]), product+float64(v[1])*rstd
+				sum, product = sum+v[0], product+v[1]
 			}
 		}
 		dWeight[ch], dBias[ch] = T(product), T(sum)
 	}
 }
-
-// mostMiddle is up to where a gradient's middle is taken from it before it is multiplied: a
-// weight of about zero makes it larger than any.
-const mostMiddle = 1e15
-
-// A pull is what the gradient by a group's elements is made of: dy*weight*rstd - shift +
-// (x - mean)*slope.
-type pull struct{ rstd, shift, slope float64 }

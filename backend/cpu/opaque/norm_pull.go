@@ -30,21 +30,19 @@ func normPull[T float](c *ir.Call) error {
 	f := channel.Of[T](simd.Active())
 	pool.For(len(rstds), max(1, channelWork/n), func(lo, hi int) {
 		for row := lo; row < hi; row++ {
-			mean, scale := means[row], float64(rstds[row]) // h is (x - mean)*scale
+			mean, scale, rstd := float64(means[row]), float64(rstds[row]), float64(rstds[row])
 			if normal {
 				mean, scale = 0, 1
 			}
-			rstd, sum, product := float64(rstds[row]), 0.0, 0.0
+			sum, product := 0.0, 0.0
 			eachPart(row*n, n, func(r channel.Rows, at int) {
-				var s [2]T
-				f.Sums(r, mean, &g[at], &x[at], &s)
-				sum, product = sum+float64(s[0]), product+float64(s[1])
+				s, p := gradientSums(f, r, mean, scale, &g[at], &x[at])
+				sum, product = sum+s, product+p
 			})
-			middle := (sum - float64(dMeans[row])/rstd) / float64(n)
-			slope := -rstd * scale * (product*scale + float64(dRstds[row])*rstd) / float64(n)
-			eachPart(row*n, n, func(r channel.Rows, at int) {
-				f.Grad(r, mean, T(middle), rstds[row], T(slope), &dx[at], &g[at], &x[at])
-			})
+			k := pull{mean: mean, scale: scale, rstd: rstd, weight: 1, c: (product + float64(float64(dRstds[row])*rstd)) / float64(n)}
+			k.shift = (sum - float64(dMeans[row])/rstd) / float64(n)
+			k.middle = k.shift
+			eachPart(row*n, n, func(r channel.Rows, at int) { writeGradient(f, r, &k, &dx[at], &g[at], &x[at]) })
 		}
 	})
 	tile.Finish(c.Out[0], d)

@@ -13,11 +13,11 @@ import (
 func Files(by string) ([]asm.File, error) {
 	f := x86.NewFile("backend/cpu/affine", "affine", "affine", by)
 	for _, l := range []struct {
-		name  string
-		dtype lane.Type
-	}{{"pull32", lane.F32}, {"pull64", lane.F64}} {
+		name string
+		prog *lane.Prog
+	}{{"pull32", pull(lane.F32)}, {"pull64", pull(lane.F64)}, {"weigh32", weigh(lane.F32)}, {"weigh64", weigh(lane.F64)}} {
 		for _, isa := range x86.ISAs {
-			if err := f.Loop(l.name, pull(l.dtype), isa); err != nil {
+			if err := f.Loop(l.name, l.prog, isa); err != nil {
 				return nil, fmt.Errorf("affine: %w", err)
 			}
 		}
@@ -35,5 +35,12 @@ func pull(t lane.Type) *lane.Prog {
 	p.Out(p.Mul(g, weight))
 	p.Out(p.Add(weights, p.Mul(g, h)))
 	p.Out(p.Add(biases, g))
+	return &p
+}
+
+// weigh is the program that only multiplies.
+func weigh(t lane.Type) *lane.Prog {
+	var p lane.Prog
+	p.Out(p.Mul(p.Arg(0, t), p.Arg(1, t)))
 	return &p
 }
