@@ -663,7 +663,7 @@ func ProdOthersOp() *ir.Op {
 // ProdOthers is prod_grad by the product of all elements, divided by each.
 func ProdOthers(g, x *core.Tensor, dim []int) *core.Tensor {
 	if core.InParts(&prodOthersOp, nil, g, x) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(x.Shape()))
+		return oneShape(shapes.ProductOthersShape(g.Shape(), x.Shape(), dim))
 	}) {
 		return ProdOthersParts(g, x, dim)
 	}
@@ -672,7 +672,7 @@ func ProdOthers(g, x *core.Tensor, dim []int) *core.Tensor {
 		In:    []*core.Tensor{g, x},
 		Attrs: []ir.Value{ir.IntsValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(x.Shape()))
+			return oneShape(shapes.ProductOthersShape(g.Shape(), x.Shape(), dim))
 		},
 	})
 }

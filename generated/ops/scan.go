@@ -346,7 +346,7 @@ func CumprodGradOp() *ir.Op {
 // CumprodGrad is cumprod_slope in one pass.
 func CumprodGrad(g, y, x *core.Tensor, dim int) *core.Tensor {
 	if core.InParts(&cumprodGradOp, nil, g, y, x) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(x.Shape()))
+		return oneShape(shapes.ScanGradShape(g.Shape(), y.Shape(), x.Shape(), dim))
 	}) {
 		return CumprodSlopeParts(g, y, x, dim)
 	}
@@ -355,7 +355,7 @@ func CumprodGrad(g, y, x *core.Tensor, dim int) *core.Tensor {
 		In:    []*core.Tensor{g, y, x},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(x.Shape()))
+			return oneShape(shapes.ScanGradShape(g.Shape(), y.Shape(), x.Shape(), dim))
 		},
 	})
 }

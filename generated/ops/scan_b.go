@@ -145,7 +145,7 @@ func LogcumsumexpOut(dst, x *core.Tensor, dim int) error {
 
 var logcumsumexpGradOp = ir.Op{
 	Name:    "logcumsumexp_grad",
-	Doc:     "is logcumsumexp_slope with one exponential for each element.",
+	Doc:     "is logcumsumexp_slope with one exponential for each element, and one more where an element is larger than all before it.",
 	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "g"}, {Name: "x"}},
 	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
@@ -165,10 +165,10 @@ func LogcumsumexpGradOp() *ir.Op {
 }
 
 // LogcumsumexpGrad is logcumsumexp_slope with one exponential for each
-// element.
+// element, and one more where an element is larger than all before it.
 func LogcumsumexpGrad(g, x *core.Tensor, dim int) *core.Tensor {
 	if core.InParts(&logcumsumexpGradOp, nil, g, x) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(x.Shape()))
+		return oneShape(shapes.ScanGradShape(g.Shape(), x.Shape(), x.Shape(), dim))
 	}) {
 		return LogcumsumexpSlopeParts(g, x, dim)
 	}
@@ -177,7 +177,7 @@ func LogcumsumexpGrad(g, x *core.Tensor, dim int) *core.Tensor {
 		In:    []*core.Tensor{g, x},
 		Attrs: []ir.Value{ir.IntValue(dim)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(x.Shape()))
+			return oneShape(shapes.ScanGradShape(g.Shape(), x.Shape(), x.Shape(), dim))
 		},
 	})
 }

@@ -43,6 +43,8 @@ var Rules = map[string]any{
 	"norm_pull":               NormPullShape,
 	"norm_pull_affine":        NormPullAffineShape,
 	"softmax_pull":            SoftmaxPullShape,
+	"scan_grad":               ScanGradShape,
+	"product_others":          ProductOthersShape,
 	"channel_norm":            ChannelNormShape,
 	"channel_norm_grad":       ChannelNormGradShape,
 	"group_norm":              GroupNormShape,
@@ -363,6 +365,29 @@ func SoftmaxPullShape(g, y []int, dim int) ([]int, error) {
 		return nil, ir.ShapeErrorf("g %v must have shape %v", g, y)
 	}
 	return AlongShape(y, dim)
+}
+
+// ScanGradShape returns x, which is the shape of the gradient g and the scan's result y too and has axis dim.
+func ScanGradShape(g, y, x []int, dim int) ([]int, error) {
+	if !slices.Equal(g, x) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v", g, x)
+	}
+	if !slices.Equal(y, x) {
+		return nil, ir.ShapeErrorf("y %v must have shape %v", y, x)
+	}
+	return AlongShape(x, dim)
+}
+
+// ProductOthersShape returns x. The gradient g has extent 1 along dims (nil: all), and x's elsewhere.
+func ProductOthersShape(g, x, dims []int) ([]int, error) {
+	want, err := ReduceShape(x, dims, true)
+	if err != nil {
+		return nil, err
+	}
+	if !slices.Equal(g, want) {
+		return nil, ir.ShapeErrorf("g %v must have shape %v", g, want)
+	}
+	return x, nil
 }
 
 // ChannelNormShape returns the shapes of x normalized by channel, axis 1, and of a channel's two

@@ -21,7 +21,8 @@ func LogcumsumexpGrad(c *ir.Call) error {
 
 // An exponentials is the slope of logcumsumexp. Its weights are the exponentials of elements less the
 // largest one up to each; sums of them are of that largest one, and multiplied where a larger one
-// comes. So each element has one exponential, and no sum of more than 1 is infinite or zero.
+// comes. So each element has one exponential, and one that is larger than all before it one more, and
+// no sum of more than 1 is infinite or zero.
 type exponentials struct {
 	exp     vector.Func // or nil
 	args    []unsafe.Pointer

@@ -73,12 +73,13 @@ func (g *scanLines) rows(lo, hi int) {
 func (g *scanLines) columns(lo, hi int) {
 	s := g.slopes(g.n)
 	defer s.release()
-	block := scratch.Get((len(g.in) + 1) * scanColumns * g.n * 4)
+	size := min(scanColumns, g.inner) * g.n // elements of a band
+	block := scratch.Get((len(g.in) + 1) * size * 4)
 	defer block.Put()
-	room := scratch.Slice[float32](block, (len(g.in)+1)*scanColumns*g.n)
+	room := scratch.Slice[float32](block, (len(g.in)+1)*size)
 	turned := make([][]float32, len(g.in)+1) // the operands' lines one after the other, and the result's
 	for i := range turned {
-		turned[i] = room[i*scanColumns*g.n:][:scanColumns*g.n]
+		turned[i] = room[i*size:][:size]
 	}
 	line := make([][]float32, len(g.in))
 	for ; lo < hi; lo++ {
