@@ -87,10 +87,17 @@ func (r *rowGroups[T]) run(lo, hi int, f func(first int, out, x []T)) {
 // is, and column its number among all columns. Groups are as wide as may be while each
 // processor has one; what a column gives does not depend on its group.
 func eachColumns(outer, rows, columns int, f func(off, column, n int)) {
+	eachColumnsBy(outer, rows, columns, func() func(off, column, n int) { return f })
+}
+
+// eachColumnsBy is eachColumns with functions that serve one goroutine: start returns one for each
+// piece of the work, which calls it for all of its groups.
+func eachColumnsBy(outer, rows, columns int, start func() func(off, column, n int)) {
 	each := (runtime.GOMAXPROCS(0) + outer - 1) / outer // groups of a matrix
 	band := max(narrowBand, columns/max(each, 4)&^(narrowBand-1))
 	bands := (columns + band - 1) / band
-	pool.For(outer*bands, max(1, lineWork/(band*rows)), func(lo, hi int) {
+	pool.For(outer*bands, max(1, lineWork/(min(band, columns)*rows)), func(lo, hi int) {
+		f := start()
 		for lo < hi {
 			o, first := lo/bands, lo%bands
 			last := min(bands, first+hi-lo)

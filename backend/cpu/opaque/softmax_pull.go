@@ -12,6 +12,8 @@ import (
 const (
 	// pullColumns is how many columns are computed at once, at most.
 	pullColumns = 512
+	// pullNarrow is how many columns of at most pullRows rows are not worth calls of loops.
+	pullNarrow = 16
 	// pullShort is how many elements of a line are not worth calls of loops.
 	pullShort = 48
 	// pullRows is how many rows of columns are added up before sums go on in float64.
@@ -38,8 +40,10 @@ func softmaxPull[T float](c *ir.Call) error {
 		pool.For(outer, max(1, lineWork/along), s.shortRows)
 	case inner == 1:
 		pool.For(outer, max(1, lineWork/along), s.rows)
+	case inner < pullNarrow && along <= pullRows:
+		pool.For(outer, max(1, lineWork/(along*inner)), s.narrow)
 	default:
-		eachColumns(outer, along, inner, s.columns)
+		eachColumnsBy(outer, along, inner, s.columns)
 	}
 	tile.Finish(c.Out[0], d)
 	return nil
@@ -88,28 +92,51 @@ func (s *sharesPull[T]) shortRows(lo, hi int) {
 	}
 }
 
-// columns computes n neighbouring lines, the first element of which is at off.
-func (s *sharesPull[T]) columns(off, _, n int) {
-	pull := softmaxgrad.New[T](simd.Active())
-	var sums [pullColumns]float64
-	var part [pullColumns]T
-	for ; n > 0; n, off = n-pullColumns, off+pullColumns {
-		sums, part := sums[:min(n, pullColumns)], part[:min(n, pullColumns)]
-		clear(sums)
-		for r := 0; r < s.n; r += pullRows {
-			clear(part)
-			for at := off + r*s.inner; at < off+min(r+pullRows, s.n)*s.inner; at += s.inner {
-				pull.Add(part, s.g[at:], s.y[at:])
+// narrow computes matrices [lo, hi) of few columns, each of which is a line.
+func (s *sharesPull[T]) narrow(lo, hi int) {
+	size := s.n * s.inner
+	for at := lo * size; at < hi*size; at += size {
+		g, y, out := s.g[at:at+size], s.y[at:at+size], s.out[at:at+size]
+		for first := range s.inner {
+			var sum T
+			for i := first; i < len(g) && i < len(y); i += s.inner {
+				sum += T(g[i] * y[i])
 			}
-			for i, v := range part {
-				sums[i] += float64(v)
+			for i := first; i < len(g) && i < len(y) && i < len(out); i += s.inner {
+				out[i] = y[i] * (g[i] - sum)
 			}
 		}
-		for i, v := range sums {
-			part[i] = T(v)
+	}
+}
+
+// columns returns a function that computes n neighbouring lines, the first element of which is at
+// off, and serves one goroutine.
+func (s *sharesPull[T]) columns() func(off, _, n int) {
+	pull, most := softmaxgrad.New[T](simd.Active()), min(s.inner, pullColumns)
+	sums, part := make([]float64, most), make([]T, most)
+	return func(off, _, n int) {
+		for ; n > 0; n, off = n-most, off+most {
+			s.someColumns(pull, off, sums[:min(n, most)], part[:min(n, most)])
 		}
-		for at := off; at < off+s.n*s.inner; at += s.inner {
-			pull.Pull(s.out[at:][:len(part)], s.g[at:], s.y[at:], part)
+	}
+}
+
+// someColumns computes as many neighbouring lines as sums and part have room for.
+func (s *sharesPull[T]) someColumns(pull *softmaxgrad.Puller[T], off int, sums []float64, part []T) {
+	clear(sums)
+	for r := 0; r < s.n; r += pullRows {
+		clear(part)
+		for at := off + r*s.inner; at < off+min(r+pullRows, s.n)*s.inner; at += s.inner {
+			pull.Add(part, s.g[at:], s.y[at:])
 		}
+		for i, v := range part {
+			sums[i] += float64(v)
+		}
+	}
+	for i, v := range sums {
+		part[i] = T(v)
+	}
+	for at := off; at < off+s.n*s.inner; at += s.inner {
+		pull.Pull(s.out[at:][:len(part)], s.g[at:], s.y[at:], part)
 	}
 }
