@@ -319,6 +319,22 @@ var softmaxPullPartsCase = optest.Operator{
 	Grad: []bool{true, true},
 }
 
+var softmaxSlopeCase = optest.Operator{
+	Op:     ops.SoftmaxSlopeOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.SoftmaxSlope(a.In[0], a.In[1], int(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 17}, {3, 17}}, Attrs: []ir.Value{ir.IntValue(-1)}},
+		{Shapes: [][]int{{4, 3, 2}, {4, 3, 2}}, Attrs: []ir.Value{ir.IntValue(1)}},
+	},
+	Grad: []bool{true, true},
+}
+
 var softminCase = optest.Operator{
 	Op:     ops.SoftminOp(),
 	Schema: "ops.yaml",

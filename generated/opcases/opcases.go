@@ -569,6 +569,7 @@ var Cases = []optest.Operator{
 	softmaxGradCase,
 	softmaxPullCase,
 	softmaxPullPartsCase,
+	softmaxSlopeCase,
 	softminCase,
 	softplusCase,
 	softshrinkCase,

@@ -312,7 +312,7 @@ func RMSNormRows(x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, Add: Add, Clone: Clone}, x, weight, axes, eps)
+		return composite.RMSNorm(composite.RMSNorms{RMSNormAffine: RMSNormAffine, RMSNormPull: RMSNormPull, RMSNormPullParts: RMSNormPullParts, Add: Add, Clone: Clone}, x, weight, axes, eps)
 	})
 	core.Composed(&rmsNormRowsOp, in, out)
 	return out
@@ -619,5 +619,5 @@ func softmaxBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	out := grad.Out(0)
 	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, SoftmaxPull(dy, out, dim)))
+	grad.Set(0, fit(grad, 0, SoftmaxSlope(dy, out, dim)))
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
+	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
@@ -229,6 +230,46 @@ func SoftmaxPullParts(g, y *core.Tensor, dim int) *core.Tensor {
 
 func softmaxPullPartsCompose(g, y *core.Tensor, dim int) *core.Tensor {
 	return SoftmaxGrad(g, y, Sum(Mul(g, y), []int{dim}, true, ir.Invalid))
+}
+
+var softmaxSlopeOp = ir.Op{
+	Name:    "softmax_slope",
+	Doc:     "returns the gradient of softmax from that of its result, g, and the result y.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "g"}, {Name: "y"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// SoftmaxSlopeOp returns the descriptor of softmax_slope, which must not be
+// changed.
+func SoftmaxSlopeOp() *ir.Op {
+	return &softmaxSlopeOp
+}
+
+// SoftmaxSlope returns the gradient of softmax from that of its result, g,
+// and the result y. It has gradients of any order.
+func SoftmaxSlope(g, y *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{g, y}
+	if t := core.Refused(&softmaxSlopeOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&softmaxSlopeOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(SoftmaxSlope(core.Wide(g), core.Wide(y), dim), to)
+		})
+		core.Composed(&softmaxSlopeOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.SoftmaxSlope(composite.SoftmaxSlopes{SoftmaxPull: SoftmaxPull, SoftmaxPullParts: SoftmaxPullParts}, g, y, dim)
+	})
+	core.Composed(&softmaxSlopeOp, in, out)
+	return out
 }
 
 var softminOp = ir.Op{

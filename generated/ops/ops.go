@@ -715,6 +715,7 @@ func Descriptors() []*ir.Op {
 		&softmaxGradGradYOp,
 		&softmaxPullOp,
 		&softmaxPullPartsOp,
+		&softmaxSlopeOp,
 		&softminOp,
 		&softplusOp,
 		&softplusGradXOp,

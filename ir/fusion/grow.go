@@ -22,6 +22,12 @@ const (
 	mostRowValues = 16 // operands, and results
 )
 
+// FoldsRows reports whether so many rows, of length elements each, are worth folding together with
+// what is around.
+func FoldsRows(rows, length int) bool {
+	return length >= shortestRow && length <= longestRow && rows >= leastRows && (rows >= fewRows || length < manyFew)
+}
+
 // A fold is a launch that folds rows and may become a stage.
 type fold struct {
 	in, out      access
@@ -54,7 +60,7 @@ func (l *planner) lookFold(i int) *fold {
 			f.rows *= n
 		}
 	}
-	if f.length < shortestRow || f.length > longestRow || f.rows < leastRows || f.rows < fewRows && f.length >= manyFew {
+	if !FoldsRows(f.rows, f.length) {
 		return nil
 	}
 	_, element, ok := split(&f.in.view, f.rows, f.length)

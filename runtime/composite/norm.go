@@ -190,10 +190,10 @@ func LayerNorm(o LayerNorms, x, weight, bias *core.Tensor, axes int, eps float64
 
 // RMSNorms are the operators that an RMS norm is made of.
 type RMSNorms struct {
-	RMSNormAffine rmsRows
-	RMSNormPull   rmsRowsPull
-	Add           product
-	Clone         ofOne
+	RMSNormAffine                 rmsRows
+	RMSNormPull, RMSNormPullParts rmsRowsPull
+	Add                           product
+	Clone                         ofOne
 }
 
 var rmsNormOp = ir.Op{
@@ -203,7 +203,8 @@ var rmsNormOp = ir.Op{
 }
 
 // RMSNorm returns x divided by the root of its mean square over its last axes, times weight, as
-// LayerNorm does.
+// LayerNorm does. In programs that fold rows its gradients are those of its parts, which become
+// steps with what is around.
 func RMSNorm(o RMSNorms, x, weight *core.Tensor, axes int, eps float64) *core.Tensor {
 	outs := core.Custom(core.Apply{
 		Op: &rmsNormOp, In: []*core.Tensor{x, weight},
@@ -215,7 +216,11 @@ func RMSNorm(o RMSNorms, x, weight *core.Tensor, axes int, eps float64) *core.Te
 				})
 				return
 			}
-			setRows(g, pair(o.RMSNormPull(g.Dy(0), g.In(0), g.In(1), core.As(g.Out(1), ir.Float64), axes, g.Needs(1))))
+			pull := o.RMSNormPull
+			if core.FoldsRows(-axes, g.Dy(0), g.In(0)) {
+				pull = o.RMSNormPullParts
+			}
+			setRows(g, pair(pull(g.Dy(0), g.In(0), g.In(1), core.As(g.Out(1), ir.Float64), axes, g.Needs(1))))
 		},
 	}, func() []*core.Tensor { return pair(o.RMSNormAffine(x, weight, axes, eps)) })
 	return outs[0]

@@ -1,6 +1,8 @@
 package composite
 
 import (
+	"slices"
+
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/runtime/core"
 )
@@ -11,11 +13,12 @@ func once(x ...*core.Tensor) bool {
 	if d := look(x[0]).DType(); !d.IsFloat() || d == ir.Float64 {
 		return false
 	}
-	recorded := false
-	for _, t := range x {
-		recorded = recorded || t.RequiresGrad()
-	}
-	return !recorded || !core.GradEnabled()
+	return !differentiated(x...)
+}
+
+// differentiated reports whether what is made of tensors has gradients.
+func differentiated(x ...*core.Tensor) bool {
+	return core.GradEnabled() && slices.ContainsFunc(x, (*core.Tensor).RequiresGrad)
 }
 
 // CumprodSlopes are the operators that the gradient of products up to each element is made of.

@@ -118,17 +118,31 @@ var wrongShapes = []wrongCall{
 	{"repeat fewer", func(o *operands) error { return o.mat.Repeat(2).Err() }, "repeat:|want at most as many axes as the 1 numbers given, have shape [2 3]"},
 	{"outer of a matrix", func(o *operands) error { return o.mat.Outer(o.vec).Err() }, "outer:|want a tensor of rank 1, have shape [2 3]"},
 	{"searchsorted", func(o *operands) error { return o.mat.Searchsorted(o.cube).Err() }, "searchsorted:|sorted must have one axis, or values' shape but for the last extent: sorted"},
-	{"gradient of products", func(o *operands) error { return tensor.Wrap(ops.CumprodGrad(o.row.Handle(), o.mat.Handle(), o.mat.Handle(), 0)).Err() }, "cumprod_grad:|g [1 3] must have shape [2 3]"},
-	{"results of products", func(o *operands) error { return tensor.Wrap(ops.CumprodGrad(o.mat.Handle(), o.row.Handle(), o.mat.Handle(), 0)).Err() }, "cumprod_grad:|y [1 3] must have shape [2 3]"},
-	{"gradient of logarithms", func(o *operands) error { return tensor.Wrap(ops.LogcumsumexpGrad(o.row.Handle(), o.mat.Handle(), 0)).Err() }, "logcumsumexp_grad:|g [1 3] must have shape [2 3]"},
-	{"gradient of a product", func(o *operands) error { return tensor.Wrap(ops.ProdOthers(o.vec.Handle(), o.mat.Handle(), []int{0})).Err() }, "prod_others:|g [3] must have shape [1 3]"},
+	{"gradient of products", func(o *operands) error {
+		return tensor.Wrap(ops.CumprodGrad(o.row.Handle(), o.mat.Handle(), o.mat.Handle(), 0)).Err()
+	}, "cumprod_grad:|g [1 3] must have shape [2 3]"},
+	{"results of products", func(o *operands) error {
+		return tensor.Wrap(ops.CumprodGrad(o.mat.Handle(), o.row.Handle(), o.mat.Handle(), 0)).Err()
+	}, "cumprod_grad:|y [1 3] must have shape [2 3]"},
+	{"gradient of logarithms", func(o *operands) error {
+		return tensor.Wrap(ops.LogcumsumexpGrad(o.row.Handle(), o.mat.Handle(), 0)).Err()
+	}, "logcumsumexp_grad:|g [1 3] must have shape [2 3]"},
+	{"gradient of a product", func(o *operands) error {
+		return tensor.Wrap(ops.ProdOthers(o.vec.Handle(), o.mat.Handle(), []int{0})).Err()
+	}, "prod_others:|g [3] must have shape [1 3]"},
 	{"gradient of shares", func(o *operands) error { return tensor.Wrap(ops.SoftmaxPull(o.row.Handle(), o.mat.Handle(), 0)).Err() }, "softmax_pull:|g [1 3] must have shape [2 3]"},
 }
 
 var wrongAxes = []wrongCall{
-	{"gradient of products", func(o *operands) error { return tensor.Wrap(ops.CumprodGrad(o.mat.Handle(), o.mat.Handle(), o.mat.Handle(), 2)).Err() }, "cumprod_grad:|dimension out of range: 2 is not in [-2, 1]"},
-	{"gradient of logarithms", func(o *operands) error { return tensor.Wrap(ops.LogcumsumexpGrad(o.mat.Handle(), o.mat.Handle(), -3)).Err() }, "logcumsumexp_grad:|dimension out of range: -3 is not in [-2, 1]"},
-	{"gradient of a product", func(o *operands) error { return tensor.Wrap(ops.ProdOthers(o.row.Handle(), o.mat.Handle(), []int{2})).Err() }, "prod_others:|dimension out of range: 2 is not in [-2, 1]"},
+	{"gradient of products", func(o *operands) error {
+		return tensor.Wrap(ops.CumprodGrad(o.mat.Handle(), o.mat.Handle(), o.mat.Handle(), 2)).Err()
+	}, "cumprod_grad:|dimension out of range: 2 is not in [-2, 1]"},
+	{"gradient of logarithms", func(o *operands) error {
+		return tensor.Wrap(ops.LogcumsumexpGrad(o.mat.Handle(), o.mat.Handle(), -3)).Err()
+	}, "logcumsumexp_grad:|dimension out of range: -3 is not in [-2, 1]"},
+	{"gradient of a product", func(o *operands) error {
+		return tensor.Wrap(ops.ProdOthers(o.row.Handle(), o.mat.Handle(), []int{2})).Err()
+	}, "prod_others:|dimension out of range: 2 is not in [-2, 1]"},
 	{"gradient of shares", func(o *operands) error { return tensor.Wrap(ops.SoftmaxPull(o.mat.Handle(), o.mat.Handle(), 2)).Err() }, "softmax_pull:|dimension out of range: 2 is not in [-2, 1]"},
 	{"sum", func(o *operands) error { return o.mat.Sum(tensor.Dim(2)).Err() }, "sum:|dimension out of range: 2 is not in [-2, 1]"},
 	{"sum below", func(o *operands) error { return o.mat.Sum(tensor.Dim(-3)).Err() }, "sum:|dimension out of range: -3 is not in [-2, 1]"},
