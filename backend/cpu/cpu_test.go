@@ -145,6 +145,8 @@ func TestLaunch(t *testing.T) {
 		t.Errorf("a stream that is not there: %v", err)
 	}
 	first := &ir.Call{Kernel: (&ir.Op{Name: "first", Kind: ir.Elementwise, In: op.In, Out: op.Out, Code: op.Code}).Kernel(0, ir.Float32), Space: c.Space, Out: c.Out, In: c.In}
+	y := cputest.From(ir.Float32, []int{3}, 1, 2, 3) // calls beside each other touch nothing of one another's
+	c.Out, c.In = []ir.View{y}, []ir.View{y}
 	if err := d.LaunchAll(0, 0, []*ir.Call{first, c}); err == nil || !strings.HasPrefix(err.Error(), "double: ") || !strings.Contains(err.Error(), "panicked: loop") {
 		t.Errorf("a loop that panics beside another one: %v", err)
 	}
