@@ -1,7 +1,7 @@
 package fused
 
 import (
-	"slices"
+	"fmt"
 	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/cpu/exec"
@@ -45,11 +45,8 @@ func (f *norms) run(c *ir.Call) error {
 	n, last := f.scalars, len(c.Out)-1
 	own := ir.Call{Kernel: f.of.Of, Out: c.Out[:last], In: c.In, Scalars: c.Scalars[n:], Attrs: c.Attrs[n:], Precision: c.Precision}
 	sums := exec.NewChannels(f.of.Sums, c.Space, opaque.NormStep(c.Space), c.Scalars[:n])
-	if sums == nil { // a call that TakesNorm was not asked for
-		if err := opaque.NormWith(&own, nil); err != nil {
-			return err
-		}
-		return f.whole(c)
+	if sums == nil { // TakesNorm has refused it
+		return fmt.Errorf("%s: no code folds channels of shape %v", c.Op.Name, c.Space)
 	}
 	defer sums.Release()
 	x, stride := &c.Out[0], c.Space[1]*ir.NumElements(c.Space[2:])
@@ -67,19 +64,4 @@ func (f *norms) run(c *ir.Call) error {
 	}
 	sums.Finish(c.Out[last].Ptr)
 	return nil
-}
-
-// whole folds the channels of the first result, as a call of its own does.
-func (f *norms) whole(c *ir.Call) error {
-	rank := len(c.Space)
-	out := c.Out[len(c.Out)-1]
-	out.Shape, out.Strides = slices.Repeat([]int{1}, rank), make([]int, rank)
-	out.Shape[1], out.Strides[1] = c.Space[1], 1
-	own := &ir.Call{Kernel: f.of.Sums, Space: c.Space, In: c.Out[:1], Out: []ir.View{out}, Scalars: c.Scalars[:f.scalars], Attrs: c.Attrs[:f.scalars]}
-	for a := range rank {
-		if a != 1 {
-			own.Axes = append(own.Axes, a)
-		}
-	}
-	return exec.Run(own)
 }
