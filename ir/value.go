@@ -128,7 +128,7 @@ func (s Scalar) Fits(d DType) bool {
 	case d.IsFloat():
 		return fitsFloat(s.re, d)
 	}
-	lo, hi := d.intRange()
+	lo, hi := d.IntRange()
 	if s.category > CategoryInt {
 		return s.re >= float64(lo) && s.re <= float64(hi) && s.re < 0x1p63 || d == Uint64 && s.re >= 0 && s.re < 0x1p64
 	}
@@ -141,8 +141,11 @@ func (s Scalar) Fits(d DType) bool {
 	return lo <= s.i && s.i <= hi
 }
 
-// intRange returns the least and the largest integer of d; of uint64 the largest int64.
-func (d DType) intRange() (lo, hi int64) {
+// IntRange returns the least and the largest integer of d: of uint64 the largest int64, of no dtype 0.
+func (d DType) IntRange() (lo, hi int64) {
+	if d.Size() == 0 {
+		return 0, 0
+	}
 	if d.Unsigned() {
 		return 0, int64(uint64(math.MaxInt64) >> (63 - min(63, 8*d.Size())))
 	}

@@ -85,12 +85,11 @@ func (r runner) extremesOf(i int, s Sample, dt ir.DType) (out []ir.Scalar) {
 	dt = r.operandDType(i, dt)
 	switch dt.Category() {
 	case ir.CategoryInt:
+		least, most := dt.IntRange()
 		if dt.Unsigned() {
-			most := int64(1)<<(8*dt.Size()) - 1
 			return ints(0, 1, most-1, most)
 		}
-		most := int64(1)<<(8*dt.Size()-1) - 1
-		return ints(0, -1, most, -most, -most-1)
+		return ints(0, -1, most, -most, least)
 	case ir.CategoryFloat:
 		large := 300.0 // its square is too large for float16
 		if dt != ir.Float16 {

@@ -263,7 +263,6 @@ func (c *checker) name(n *Node) (*Value, error) {
 
 // limit returns a property of dtype t.
 func limit(name string, t ir.DType) ir.Scalar {
-	bits := 8 * t.Size()
 	switch {
 	case t.IsFloat() && name == "Highest":
 		return ir.FloatScalar(math.Inf(1))
@@ -272,11 +271,7 @@ func limit(name string, t ir.DType) ir.Scalar {
 	case t == ir.Bool:
 		return ir.BoolScalar(name == "MaxValue" || name == "Highest")
 	case t.IsInt():
-		hi := int64(1)<<(bits-1) - 1
-		lo := -hi - 1
-		if t.Unsigned() {
-			lo, hi = 0, int64(1)<<bits-1
-		}
+		lo, hi := t.IntRange()
 		return ir.IntScalar(map[string]int64{"Eps": 1, "MaxValue": hi, "MinValue": lo, "Highest": hi, "Lowest": lo}[name])
 	case t == ir.Float32:
 		return ir.FloatScalar(map[string]float64{"Eps": 0x1p-23, "MaxValue": math.MaxFloat32, "MinValue": -math.MaxFloat32}[name])

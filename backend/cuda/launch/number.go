@@ -123,11 +123,7 @@ func integerOf(s ir.Scalar, to ir.DType) int64 {
 	if s.Category() <= ir.CategoryInt {
 		return s.Int()
 	}
-	bits := 8*to.Size() - 1
-	low, high := int64(-1)<<bits, int64(1)<<bits-1
-	if to.Unsigned() {
-		low, high = 0, int64(2)<<bits-1
-	}
+	low, high := to.IntRange()
 	return min(max(s.Int(), low), high)
 }
 

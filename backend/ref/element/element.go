@@ -139,7 +139,7 @@ func Convert(s ir.Scalar, d ir.DType) ir.Scalar {
 
 func toInt(s ir.Scalar, d ir.DType) int64 {
 	i := s.Int()
-	low, high := limits(d)
+	low, high := d.IntRange()
 	if s.Category() >= ir.CategoryFloat {
 		return min(max(i, low), high)
 	}
@@ -154,14 +154,6 @@ func toInt(s ir.Scalar, d ir.DType) int64 {
 		return int64(int32(i))
 	}
 	return i
-}
-
-func limits(d ir.DType) (low, high int64) {
-	bits := 8 * d.Size()
-	if d.Unsigned() {
-		return 0, 1<<bits - 1
-	}
-	return -1 << (bits - 1), 1<<(bits-1) - 1
 }
 
 // round returns the number of dtype d nearest to f, ties to even.
