@@ -81,7 +81,8 @@ type Scalar = any
 // Complex() the one whose parts have it, and Category() is its rank in
 // promotion. Carried() reports whether it is uint16, uint32 or uint64, which
 // signed integers carry: Bits() is the one of the same size, Holder() the one
-// that holds its values.
+// that holds its values. IntRange() is the least and the largest integer that
+// it holds, of uint64 the largest int64.
 type DType = ir.DType
 
 // Defaults are the device of new tensors, the zero one being the CPU, and the
