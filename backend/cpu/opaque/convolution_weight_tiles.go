@@ -29,6 +29,7 @@ type weightTiling[T float] struct {
 	slices int         // sums over images that are kept apart
 	ranges int         // of channels, for processors
 	starts []conv.Term // all windows of the images there are
+	tiles  []tally     // by range
 	dst    []T
 
 	data, turned unsafe.Pointer // the frames, and g as [groups, blocks, windows, lanes]
@@ -58,14 +59,13 @@ func (s *weightSum[T]) tiles(x ir.View, dst []T) {
 	if procs := runtime.GOMAXPROCS(0); procs > 1 {
 		t.ranges = max(1, min((4*procs+t.slices*all-1)/(t.slices*all), v.channels/2))
 	}
-	t.starts = make([]conv.Term, 0, images*v.outSize)
-	for u := range images {
-		for _, row := range t.x.frame.Rows(v.out) {
-			for i := range v.out[len(v.out)-1] {
-				t.starts = append(t.starts, conv.Term{At: u*t.x.image() + row + i*size, Weight: len(t.starts) * t.lanes * size})
-			}
-		}
+	for r := range t.ranges {
+		t.tiles = append(t.tiles, t.tilesOf(r*v.channels/t.ranges, (r+1)*v.channels/t.ranges))
 	}
+	windows := scratch.Get(images * v.outSize * int(unsafe.Sizeof(conv.Term{})))
+	defer windows.Put()
+	t.starts = scratch.Slice[conv.Term](windows, images*v.outSize)
+	t.start()
 	turned, sums := images*v.outSize*all*t.lanes, t.slices*all*s.terms*t.lanes
 	block := scratch.Get((turned + sums) * size)
 	defer block.Put()
@@ -77,6 +77,20 @@ func (s *weightSum[T]) tiles(x ir.View, dst []T) {
 		pool.For(t.slices*all*t.ranges, max(1, mulWork/max(1, work)), t.run)
 	})
 	pool.For(all, max(1, moveWork/(s.terms*t.lanes)), t.finish)
+}
+
+// start says where the windows of the images lie that there may be at once, in frames and in g.
+func (t *weightTiling[T]) start() {
+	size, width := int(unsafe.Sizeof(T(0))), t.v.out[len(t.v.out)-1]
+	rows, n := t.x.frame.Rows(t.v.out), 0
+	for u := range t.x.images {
+		for _, row := range rows {
+			for i := range width {
+				t.starts[n] = conv.Term{At: u*t.x.image() + row + i*size, Weight: n * t.lanes * size}
+				n++
+			}
+		}
+	}
 }
 
 // direction returns the one with the most neighbours.
@@ -120,7 +134,6 @@ func (t *weightTiling[T]) run(from, to int) {
 			Dst: unsafe.Pointer(&t.sums[(s*all+b)*t.terms*t.lanes]), Pitch: t.along.terms * row,
 			Weights: unsafe.Add(t.turned, b*t.images*v.outSize*row),
 		}
-		tiles := t.tilesOf(r*v.channels/t.ranges, (r+1)*v.channels/t.ranges)
 		chunks := max(1, ((hi-lo)*row+tileBytes-1)/tileBytes)
 		for i := range chunks {
 			w0, w1 := lo+i*(hi-lo)/chunks, lo+(i+1)*(hi-lo)/chunks
@@ -128,7 +141,7 @@ func (t *weightTiling[T]) run(from, to int) {
 				continue
 			}
 			c.Terms = conv.Terms{List: t.starts[w0:w1]}
-			for _, k := range tiles {
+			for _, k := range t.tiles[r] {
 				c.Run(k.rows, k.paired, k.tiles)
 			}
 			c.Add = true
