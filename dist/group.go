@@ -195,7 +195,9 @@ func (g *Group) Abort(reason error) {
 // Close waits for the calls that are under way and gives up what the rank holds of the
 // group. Calls of other ranks that need this one fail, and so do their replays with calls that this rank
 // has not made, on accelerators with an error here, too, if they are under way. It returns why the group failed where an
-// accelerator was given calls before, and nobody was told. Closing again gives up what an error said
+// accelerator was given calls before, and nobody was told. Of a group that failed it waits for what its own device has,
+// and for other ranks, which the driver may hold up in the midst of a call, for a second at most: memory that they or the
+// library still use is given back in the background once they come back. Closing again gives up what an error said
 // could not be.
 func (g *Group) Close() error {
 	if !g.made() {

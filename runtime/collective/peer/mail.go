@@ -141,15 +141,18 @@ func (c *Communicator) closeMail() error {
 }
 
 // quiet waits until no replay of this rank goes on. Those that wait for others in vain end as the
-// group fails, which late tells.
+// group fails, which late tells: what the device has of them then is over when other devices' work is that it waits for.
 func (c *Communicator) quiet() (late, err error) {
 	if c.hub.failure() == nil {
-		if late = c.over(); late == nil {
-			return nil, nil
+		if err = c.over(); !errors.Is(err, collective.ErrTimeout) {
+			return nil, err
 		}
-		late = c.hub.fail(late)
+		late = c.hub.fail(err)
 	}
-	return late, c.over()
+	for err = c.over(); errors.Is(err, collective.ErrTimeout); {
+		err = c.over()
+	}
+	return late, err
 }
 
 // over waits for the work of the device, as long as ranks wait for one another. A device that failed

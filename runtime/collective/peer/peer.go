@@ -49,6 +49,7 @@ type Communicator struct {
 	set    Settings
 
 	closing sync.Mutex // held by Close
+	giving  *giving    // what the rank has back, in the background; nil: nothing is
 	closed  bool       // all was given back
 
 	// Of the goroutine that makes calls.
@@ -152,28 +153,6 @@ func (c *Communicator) Abort(reason error) {
 func (c *Communicator) Fail(reason error) {
 	_ = c.hub.fail(reason)
 	c.inner.Fail(reason)
-}
-
-// Close makes calls fail that wait for this rank, or will, and gives back what the rank holds,
-// once the others have given their devices the work of the calls that it made: they name its
-// events in it. What replays of others write to stays until their ranks have closed, too. What an
-// error says that stays is given back by a later Close.
-func (c *Communicator) Close() error {
-	c.closing.Lock()
-	defer c.closing.Unlock()
-	if c.closed {
-		return nil
-	}
-	c.hub.leave(c.rank)
-	err := c.hub.settled(c.last, c.rank)
-	if err == nil && c.hub.failure() != nil {
-		err = c.still()
-	}
-	if err == nil {
-		err = errors.Join(c.lane.free(c), c.closeMail())
-		c.closed = c.hub.post == nil || c.hub.post.closed(c.rank)
-	}
-	return errors.Join(err, c.inner.Close())
 }
 
 // Do makes calls in the order of a stream. What sends and receives a batch has beside calls that

@@ -400,8 +400,7 @@ func (c *Communicator) linger(m *meeting) {
 	go func() {
 		defer close(over)
 		<-m.idle
-		for !c.hub.idle() {
-		}
+		c.hub.still()
 	}()
 	late := time.NewTimer(lingering)
 	defer late.Stop()
@@ -410,15 +409,6 @@ func (c *Communicator) linger(m *meeting) {
 	case <-late.C:
 		c.lingers = over
 	}
-}
-
-// still waits until no device is at the memory of a rank that closes: the stream of a call that failed, which the
-// memory goes back to, waits for nothing that others copy there.
-func (c *Communicator) still() error {
-	if !c.hub.idle() {
-		return fmt.Errorf("rank %d closes, and devices are at its memory after %v still: %w", c.rank, c.hub.timeout, collective.ErrTimeout)
-	}
-	return nil
 }
 
 // Lingers returns what is closed once no device is at the memory of the batch before, where that failed and some are.

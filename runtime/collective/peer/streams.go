@@ -82,3 +82,9 @@ func (h *hub) idle() bool {
 	}
 	return ctx.Err() == nil
 }
+
+// still is idle without an end.
+func (h *hub) still() {
+	for !h.idle() {
+	}
+}
