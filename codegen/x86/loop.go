@@ -37,6 +37,7 @@ type loop struct {
 	array    func(k int) (reg, before string)
 	frameLow int    // bytes in the frame below the slots
 	chain    bool   // it is Chain's
+	words    bool   // it is Words'
 	prefix   string // of labels, where a function has several loops
 }
 
@@ -49,16 +50,26 @@ func (f *File) Loop(name string, p *lane.Prog, isa ISA) error { return f.add(Loo
 //
 // where p holds the results' arrays, then the inputs'. A result may be an input's
 // array. If the program has scalars, s is a *[K]uint64 of their bits in its stead.
-func Loop(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, false) }
+func Loop(name string, p *lane.Prog, isa ISA) (*Func, error) {
+	return makeLoop(name, p, isa, false, false)
+}
+
+// Words adds a Loop whose s is the *uint64 of the bits of its scalars, which it may have none of: as
+// package backend/cpu/loop calls it.
+func (f *File) Words(name string, p *lane.Prog, isa ISA) error {
+	return f.add(makeLoop(name, p, isa, false, true))
+}
 
 // Chain makes a Loop of several operators one after the other, each of which waits for the last:
 // more vectors are computed side by side, two where it calls functions, too.
-func Chain(name string, p *lane.Prog, isa ISA) (*Func, error) { return makeLoop(name, p, isa, true) }
+func Chain(name string, p *lane.Prog, isa ISA) (*Func, error) {
+	return makeLoop(name, p, isa, true, false)
+}
 
-func makeLoop(name string, p *lane.Prog, isa ISA, chain bool) (*Func, error) {
+func makeLoop(name string, p *lane.Prog, isa ISA, chain, words bool) (*Func, error) {
 	l, err := newLoop(p, isa)
 	if err == nil {
-		l.chain = chain
+		l.chain, l.words = chain, words
 		err = l.ready()
 	}
 	if err != nil {
@@ -72,7 +83,7 @@ func makeLoop(name string, p *lane.Prog, isa ISA, chain bool) (*Func, error) {
 
 // function makes the function of a loop.
 func (l *loop) function(name string, body *amd64.Block) *Func {
-	sig, _ := scalarsParam(l.p)
+	sig, _ := l.scalarsParam()
 	return function(name+l.isa.String(), fmt.Sprintf("n int, p []unsafe.Pointer, %s, index int64", sig), body, l.frame(), l.params)
 }
 
@@ -93,11 +104,18 @@ func scalarsParam(p *lane.Prog) (decl, name string) {
 	return "s []ir.Scalar", "s_base"
 }
 
+func (l *loop) scalarsParam() (decl, name string) {
+	if l.words {
+		return "s *uint64", "s"
+	}
+	return scalarsParam(l.p)
+}
+
 // ready makes the code of an element-wise loop's function.
 func (l *loop) ready() error {
-	_, scalars := scalarsParam(l.p)
+	_, scalars := l.scalarsParam()
 	l.scalars, l.index, l.params = scalars+"+32(FP)", "index+56(FP)", 64
-	if len(l.p.Scalars()) > 0 {
+	if scalars == "s" {
 		l.index, l.params = "index+40(FP)", 48
 	}
 	l.array = func(k int) (string, string) {

@@ -6,30 +6,28 @@ package affine
 
 import (
 	"unsafe"
-
-	"github.com/sinter-go/sinter/ir"
 )
 
 //go:noescape
-func pull32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func pull32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func pull32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func pull64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func pull64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func weigh32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func weigh32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func weigh32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func weigh32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func weigh64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func weigh64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func weigh64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func weigh64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)

@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/backend/cpu/affine"
+	"github.com/sinter-go/sinter/backend/cpu/loop"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
 // A row is a call's results and operands.
-type row[T affine.Float] struct{ Out, Weights, Biases, G, X, Weight []T }
+type row[T loop.Float] struct{ Out, Weights, Biases, G, X, Weight []T }
 
-func newRow[T affine.Float](n int) row[T] {
+func newRow[T loop.Float](n int) row[T] {
 	rng := rand.New(rand.NewPCG(1, uint64(n)))
 	some := func() []T {
 		v := make([]T, n)
@@ -44,7 +45,7 @@ func TestPull(t *testing.T) {
 	}
 }
 
-func testPull[T affine.Float](t *testing.T, level simd.Level) {
+func testPull[T loop.Float](t *testing.T, level simd.Level) {
 	t.Helper()
 	f := affine.New[T](level)
 	for n := range 200 {
@@ -64,7 +65,7 @@ func TestWeigh(t *testing.T) {
 	}
 }
 
-func testWeigh[T affine.Float](t *testing.T, level simd.Level) {
+func testWeigh[T loop.Float](t *testing.T, level simd.Level) {
 	t.Helper()
 	f := affine.New[T](level)
 	for n := range 200 {

@@ -2,6 +2,6 @@
 
 package affine
 
-import "github.com/sinter-go/sinter/backend/cpu/simd"
+import "github.com/sinter-go/sinter/backend/cpu/loop"
 
-func vectorAt[T Float](simd.Level) loops { return loops{} }
+var pulls, weighs loop.By

@@ -9,6 +9,7 @@ import (
 	"math"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/loop"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
@@ -23,15 +24,12 @@ const (
 const atOnce = 4
 
 // A Loops is the loops of a level.
-type Loops struct {
-	takeIn, others func(n int, p []unsafe.Pointer)
-	othersOf       func(n int, p []unsafe.Pointer, s *[2]uint64)
-}
+type Loops struct{ takeIn, others, othersOf loop.Func }
 
 // Of returns the loops of a level.
 func Of(level simd.Level) *Loops {
-	if l := vectors(level); l != nil {
-		return l
+	if l := vectors.At(level); l.takeIn != nil {
+		return &l
 	}
 	return &Loops{takeIn, others, othersOf}
 }
@@ -67,7 +65,7 @@ func (a *lanes) take(n int, x []float32, stride int) {
 	for i := range atOnce {
 		a.args[2+i] = unsafe.Pointer(&x[i*stride])
 	}
-	a.takeIn(n, a.args[:])
+	a.takeIn(n, a.args[:], nil, 0)
 }
 
 // at returns accumulator i after taken calls of take. It is not Plain where an element was zero,
@@ -139,13 +137,10 @@ type Divider struct {
 // NewDivider returns one.
 func (l *Loops) NewDivider() *Divider { return &Divider{Loops: l} }
 
-// fewest is how many elements are worth a call of a loop.
-const fewest = 16
-
 // Others sets each out to the quotient of all and x, times g, element by element.
 func (d *Divider) Others(out, x []float32, all []float64, g []float32) {
 	n := len(out)
-	if n < fewest {
+	if n < loop.Fewest {
 		x, all, g = x[:n], all[:n], g[:n]
 		for i := range out {
 			out[i] = g[i] * float32(all[i]/float64(x[i]))
@@ -154,28 +149,27 @@ func (d *Divider) Others(out, x []float32, all []float64, g []float32) {
 	}
 	_, _, _ = x[n-1], all[n-1], g[n-1]
 	d.args = [4]unsafe.Pointer{unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0]), unsafe.Pointer(&all[0]), unsafe.Pointer(&g[0])}
-	d.others(n, d.args[:])
+	d.others(n, d.args[:], nil, 0)
 }
 
 // OthersOf is Others with one product and one gradient.
 func (d *Divider) OthersOf(out, x []float32, all float64, g float32) {
-	const most = 16 << 10 // of a call: vector code cannot be preempted
-	if len(out) < fewest {
+	if len(out) < loop.Fewest {
 		for i, v := range x[:len(out)] {
 			out[i] = g * float32(all/float64(v))
 		}
 		return
 	}
-	d.one = [2]uint64{math.Float64bits(all), uint64(math.Float32bits(g))}
-	for ; len(out) > 0; out, x = out[min(len(out), most):], x[min(len(x), most):] {
-		n := min(len(out), most)
+	d.one = [2]uint64{loop.Bits(all), loop.Bits(g)}
+	for ; len(out) > 0; out, x = out[min(len(out), loop.Longest):], x[min(len(x), loop.Longest):] {
+		n := min(len(out), loop.Longest)
 		_ = x[n-1]
 		d.args[0], d.args[1] = unsafe.Pointer(&out[0]), unsafe.Pointer(&x[0])
-		d.othersOf(n, d.args[:2], &d.one)
+		d.othersOf(n, d.args[:2], &d.one[0], 0)
 	}
 }
 
-func takeIn(n int, p []unsafe.Pointer) {
+func takeIn(n int, p []unsafe.Pointer, _ *uint64, _ int64) {
 	products, exponents := unsafe.Slice((*float64)(p[0]), n), unsafe.Slice((*int64)(p[1]), n)
 	var x [atOnce][]float32
 	for i := range x {
@@ -193,7 +187,7 @@ func takeIn(n int, p []unsafe.Pointer) {
 	}
 }
 
-func others(n int, p []unsafe.Pointer) {
+func others(n int, p []unsafe.Pointer, _ *uint64, _ int64) {
 	out, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n)
 	all, g := unsafe.Slice((*float64)(p[2]), n), unsafe.Slice((*float32)(p[3]), n)
 	for i := range out {
@@ -201,8 +195,9 @@ func others(n int, p []unsafe.Pointer) {
 	}
 }
 
-func othersOf(n int, p []unsafe.Pointer, s *[2]uint64) {
+func othersOf(n int, p []unsafe.Pointer, scalars *uint64, _ int64) {
 	out, x := unsafe.Slice((*float32)(p[0]), n), unsafe.Slice((*float32)(p[1]), n)
+	s := (*[2]uint64)(unsafe.Pointer(scalars))
 	all, g := math.Float64frombits(s[0]), math.Float32frombits(uint32(s[1]))
 	for i := range out {
 		out[i] = g * float32(all/float64(x[i]))

@@ -6,24 +6,22 @@ package cofactor
 
 import (
 	"unsafe"
-
-	"github.com/sinter-go/sinter/ir"
 )
 
 //go:noescape
-func takeInAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func takeInAVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func takeInAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func takeInAVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func othersAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func othersAVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func othersAVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func othersAVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func othersOfAVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func othersOfAVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func othersOfAVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func othersOfAVX512(n int, p []unsafe.Pointer, s *uint64, index int64)

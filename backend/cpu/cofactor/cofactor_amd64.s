@@ -27,7 +27,7 @@ DATA lanes<>+152(SB)/8, $0x800fffffffffffff
 DATA lanes<>+160(SB)/8, $0x7ff8000000000000
 GLOBL lanes<>(SB), RODATA|NOPTR, $168
 
-TEXT ·takeInAVX2(SB), NOSPLIT, $0-64
+TEXT ·takeInAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -210,7 +210,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·takeInAVX512(SB), NOSPLIT, $0-64
+TEXT ·takeInAVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -312,7 +312,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·othersAVX2(SB), NOSPLIT, $0-64
+TEXT ·othersAVX2(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -389,7 +389,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·othersAVX512(SB), NOSPLIT, $0-64
+TEXT ·othersAVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX

@@ -1,26 +1,5 @@
 package cofactor
 
-import (
-	"unsafe"
+import "github.com/sinter-go/sinter/backend/cpu/simd"
 
-	"github.com/sinter-go/sinter/backend/cpu/simd"
-)
-
-// vectors returns the loops of a level, nil where there are none.
-func vectors(level simd.Level) *Loops {
-	switch level = level.Vectors(); {
-	case level >= simd.AVX512:
-		return &Loops{
-			func(n int, p []unsafe.Pointer) { takeInAVX512(n, p, nil, 0) },
-			func(n int, p []unsafe.Pointer) { othersAVX512(n, p, nil, 0) },
-			func(n int, p []unsafe.Pointer, s *[2]uint64) { othersOfAVX512(n, p, s, 0) },
-		}
-	case level >= simd.AVX2:
-		return &Loops{
-			func(n int, p []unsafe.Pointer) { takeInAVX2(n, p, nil, 0) },
-			func(n int, p []unsafe.Pointer) { othersAVX2(n, p, nil, 0) },
-			func(n int, p []unsafe.Pointer, s *[2]uint64) { othersOfAVX2(n, p, s, 0) },
-		}
-	}
-	return nil
-}
+var vectors = simd.By[Loops]{AVX2: Loops{takeInAVX2, othersAVX2, othersOfAVX2}, AVX512: Loops{takeInAVX512, othersAVX512, othersOfAVX512}}

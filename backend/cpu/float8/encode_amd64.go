@@ -9,13 +9,13 @@ import (
 )
 
 //go:noescape
-func encodeF32AVX2(n int, p []unsafe.Pointer, s *[8]uint64, index int64)
+func encode32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func encodeF32AVX512(n int, p []unsafe.Pointer, s *[8]uint64, index int64)
+func encode32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func encodeF64AVX2(n int, p []unsafe.Pointer, s *[8]uint64, index int64)
+func encode64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func encodeF64AVX512(n int, p []unsafe.Pointer, s *[8]uint64, index int64)
+func encode64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)

@@ -54,7 +54,7 @@ DATA lanes<>+368(SB)/8, $0x7fffffffffffffff
 DATA lanes<>+376(SB)/8, $0x7fffffffffffffff
 GLOBL lanes<>(SB), RODATA|NOPTR, $384
 
-TEXT ·encodeF32AVX2(SB), 0, $32-48
+TEXT ·encode32AVX2(SB), 0, $32-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -216,7 +216,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·encodeF32AVX512(SB), NOSPLIT, $0-48
+TEXT ·encode32AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -364,7 +364,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·encodeF64AVX2(SB), 0, $32-48
+TEXT ·encode64AVX2(SB), 0, $32-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX
@@ -526,7 +526,7 @@ done:
 	VZEROUPPER
 	RET
 
-TEXT ·encodeF64AVX512(SB), NOSPLIT, $0-48
+TEXT ·encode64AVX512(SB), NOSPLIT, $0-48
 	MOVQ n+0(FP), AX
 	MOVQ p_base+8(FP), BX
 	MOVQ 0(BX), DX

@@ -7,6 +7,7 @@ import (
 	"math/bits"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/loop"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 )
 
@@ -19,7 +20,7 @@ type Format struct{ Unit, Steps, Top, Over, NaN, Least int }
 // An Encoder encodes floats of one size in a format.
 type Encoder struct {
 	words [8]uint64 // as the loops read them
-	loop  func(n int, p []unsafe.Pointer, s *[8]uint64, index int64)
+	loop  loop.Func
 	size  int
 }
 
@@ -43,32 +44,33 @@ func New(f Format, size int, level simd.Level) *Encoder {
 	}
 	steps, unit := bits.TrailingZeros(uint(f.Steps)), bits.TrailingZeros(uint(f.Unit))
 	lost := fraction - steps
-	e := &Encoder{size: size}
+	e := &Encoder{size: size, loop: loop.At[float32](encoders, level)}
 	e.words = [8]uint64{
 		shift: uint64(lost), round: 1<<(lost-1) - 1 - uint64(bias-1-unit)<<fraction,
 		magic:  uint64(bias+lost-unit) << fraction,
 		normal: uint64(bias-unit) << fraction,
 		top:    uint64(f.Top), over: uint64(f.Over), least: uint64(f.Least), nan: uint64(f.NaN),
 	}
-	if e.loop = vectors(level, size); e.loop == nil {
-		e.loop = encode32
-		if size == 8 {
-			e.loop = encode64
-		}
+	plain := encode32
+	if size == 8 {
+		e.loop, plain = loop.At[float64](encoders, level), encode64
+	}
+	if e.loop == nil {
+		e.loop = plain
 	}
 	return e
 }
 
 // Encode sets n codes to those of n floats.
 func (e *Encoder) Encode(n int, codes, x unsafe.Pointer) {
-	const most = 16 << 10 // of a call: vector code cannot be preempted
-	for at := 0; at < n; at += most {
+	for at := 0; at < n; at += loop.Longest {
 		p := [2]unsafe.Pointer{unsafe.Add(codes, at), unsafe.Add(x, at*e.size)}
-		e.loop(min(n-at, most), p[:], &e.words, 0)
+		e.loop(min(n-at, loop.Longest), p[:], &e.words[0], 0)
 	}
 }
 
-func encode32(n int, p []unsafe.Pointer, s *[8]uint64, _ int64) {
+func encode32(n int, p []unsafe.Pointer, words *uint64, _ int64) {
+	s := (*[8]uint64)(unsafe.Pointer(words))
 	codes := unsafe.Slice((*uint8)(p[0]), n)
 	for i, v := range unsafe.Slice((*float32)(p[1]), n) {
 		word := math.Float32bits(v)
@@ -81,7 +83,8 @@ func encode32(n int, p []unsafe.Pointer, s *[8]uint64, _ int64) {
 	}
 }
 
-func encode64(n int, p []unsafe.Pointer, s *[8]uint64, _ int64) {
+func encode64(n int, p []unsafe.Pointer, words *uint64, _ int64) {
+	s := (*[8]uint64)(unsafe.Pointer(words))
 	codes := unsafe.Slice((*uint8)(p[0]), n)
 	for i, v := range unsafe.Slice((*float64)(p[1]), n) {
 		word := math.Float64bits(v)

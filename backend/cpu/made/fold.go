@@ -44,7 +44,7 @@ func CompileFold(op *ir.Op, variant int, d ir.DType, level simd.Level) (vector.F
 	}
 	parts := loops.Fold{Init: typed.Init, Map: typed.Map, Combine: typed.Combine, Operand: op.In[0].Name, Inputs: lower.Inputs}
 	err = fmt.Errorf("no vector code for level %s", level)
-	for _, isa := range sets(level) {
+	for _, isa := range sets.At(level) {
 		var set loops.FoldSet
 		if set, err = parts.Loops(isa); err != nil {
 			continue

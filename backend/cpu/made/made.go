@@ -87,15 +87,7 @@ func maker(p part) func(*ir.Kernel, vector.Func) vector.Set {
 }
 
 // sets are the instruction sets of a level, the best first.
-func sets(level simd.Level) []x86.ISA {
-	switch {
-	case level >= simd.AVX512:
-		return []x86.ISA{x86.AVX512, x86.AVX2}
-	case level >= simd.AVX2:
-		return []x86.ISA{x86.AVX2}
-	}
-	return nil
-}
+var sets = simd.By[[]x86.ISA]{AVX2: []x86.ISA{x86.AVX2}, AVX512: []x86.ISA{x86.AVX512, x86.AVX2}}
 
 // A Code is the loop of a body for a compute dtype, and what others are compiled from.
 type Code struct {
@@ -148,7 +140,7 @@ func Compile(op *ir.Op, variant int, d ir.DType, level simd.Level) (*Code, error
 // says, it makes the loop over these alone where there is one.
 func compile(op *ir.Op, p part, variant int, d ir.DType, level simd.Level, late bool) (*Code, error) {
 	err := fmt.Errorf("%s: no vector code for level %s", op.Name, level)
-	for _, isa := range sets(level) {
+	for _, isa := range sets.At(level) {
 		var c Code
 		if c.body, err = bodyOf(op, p, variant, d); err != nil {
 			return nil, err

@@ -27,7 +27,7 @@ type Passes struct {
 // the way.
 func CompilePasses(r *loops.Rows) (*Passes, error) {
 	err := fmt.Errorf("no vector code for level %s", simd.Active())
-	for _, isa := range sets(simd.Active()) {
+	for _, isa := range sets.At(simd.Active()) {
 		var set *loops.RowSet
 		if set, err = r.Loops(isa); err != nil {
 			continue

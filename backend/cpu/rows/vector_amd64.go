@@ -2,22 +2,8 @@ package rows
 
 import "github.com/sinter-go/sinter/backend/cpu/simd"
 
-func vectorAt[T Float](level simd.Level) (v vector[T]) {
-	switch to := any(&v).(type) {
-	case *vector[float32]:
-		if level >= simd.AVX512 {
-			*to = avx512F32
-		} else if level == simd.AVX2 {
-			*to = avx2F32
-		}
-	case *vector[float64]:
-		if level >= simd.AVX512 {
-			*to = avx512F64
-		} else if level == simd.AVX2 {
-			*to = avx2F64
-		}
-	}
-	return v
+func vectorAt[T Float](level simd.Level) vector[T] {
+	return simd.Of[vector[T]](level, simd.By[vector[float32]]{AVX2: avx2F32, AVX512: avx512F32}, simd.By[vector[float64]]{AVX2: avx2F64, AVX512: avx512F64})
 }
 
 var avx2F32 = vector[float32]{

@@ -6,42 +6,40 @@ package softmaxgrad
 
 import (
 	"unsafe"
-
-	"github.com/sinter-go/sinter/ir"
 )
 
 //go:noescape
-func add32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func add32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func add32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func add32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func add64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func add64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func add64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func add64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pull32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pull32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pull64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pull64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+func pull64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pullOf32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func pullOf32AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pullOf32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func pullOf32AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pullOf64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func pullOf64AVX2(n int, p []unsafe.Pointer, s *uint64, index int64)
 
 //go:noescape
-func pullOf64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
+func pullOf64AVX512(n int, p []unsafe.Pointer, s *uint64, index int64)

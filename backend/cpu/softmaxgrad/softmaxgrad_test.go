@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/sinter-go/sinter/backend/cpu/loop"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/softmaxgrad"
 )
@@ -18,7 +19,7 @@ func TestPuller(t *testing.T) {
 	}
 }
 
-func testPuller[T softmaxgrad.Float](t *testing.T, level simd.Level) {
+func testPuller[T loop.Float](t *testing.T, level simd.Level) {
 	t.Helper()
 	rng, f := rand.New(rand.NewPCG(1, 2)), softmaxgrad.New[T](level)
 	for n := range 200 {

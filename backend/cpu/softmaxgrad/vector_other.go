@@ -2,6 +2,6 @@
 
 package softmaxgrad
 
-import "github.com/sinter-go/sinter/backend/cpu/simd"
+import "github.com/sinter-go/sinter/backend/cpu/loop"
 
-func vectorsAt[T Float](simd.Level) (l loops) { return l }
+var adds, pulls, pullsOf loop.By

@@ -63,18 +63,7 @@ type Loop struct {
 }
 
 // Loops are those of a kind by level, nil where there is none.
-type Loops struct{ AVX2, AVX512 Func }
-
-// At returns the loop that runs at a level, or nil.
-func (l Loops) At(level simd.Level) Func {
-	switch {
-	case level >= simd.AVX512:
-		return l.AVX512
-	case level >= simd.AVX2:
-		return l.AVX2
-	}
-	return nil
-}
+type Loops = simd.By[Func]
 
 // At returns the loop that runs at a level, which may be one of a lower level, or portable.
 func (l *Loop) At(level simd.Level, portable Func) Func {

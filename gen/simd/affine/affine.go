@@ -2,27 +2,17 @@
 package affine
 
 import (
-	"fmt"
-
 	"github.com/sinter-go/sinter/codegen/lane"
-	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
 )
 
 // Files returns the loops by instruction set.
 func Files(by string) ([]asm.File, error) {
-	f := x86.NewFile("backend/cpu/affine", "affine", "affine", by)
-	for _, l := range []struct {
-		name string
-		prog *lane.Prog
-	}{{"pull32", pull(lane.F32)}, {"pull64", pull(lane.F64)}, {"weigh32", weigh(lane.F32)}, {"weigh64", weigh(lane.F64)}} {
-		for _, isa := range x86.ISAs {
-			if err := f.Loop(l.name, l.prog, isa); err != nil {
-				return nil, fmt.Errorf("affine: %w", err)
-			}
-		}
-	}
-	return f.Files()
+	u := asm.Unit{Dir: "backend/cpu/affine", Pkg: "affine", Name: "affine", By: by}
+	return u.Loops(
+		asm.Loop{Name: "pull32", Prog: pull(lane.F32)}, asm.Loop{Name: "pull64", Prog: pull(lane.F64)},
+		asm.Loop{Name: "weigh32", Prog: weigh(lane.F32)}, asm.Loop{Name: "weigh64", Prog: weigh(lane.F64)},
+	)
 }
 
 // pull is the program that multiplies gradients by weights, and adds what weights and biases get of

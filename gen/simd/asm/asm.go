@@ -1,4 +1,4 @@
-// Package asm turns what avo builds into files of Go assembly with their Go
+// Package asm turns what avo builds, and lane programs, into files of Go assembly with their Go
 // declarations. It knows nothing of what the functions do.
 package asm
 
@@ -13,6 +13,7 @@ import (
 	"github.com/mmcloughlin/avo/pass"
 	"github.com/mmcloughlin/avo/printer"
 
+	"github.com/sinter-go/sinter/codegen/lane"
 	"github.com/sinter-go/sinter/codegen/x86"
 )
 
@@ -67,6 +68,25 @@ func (u Unit) Compile(file *ir.File) ([]File, error) {
 	}
 	base := u.Dir + "/" + u.Name + "_amd64"
 	return []File{{Path: base + ".s", Data: text}, {Path: base + ".go", Data: stubs}}, nil
+}
+
+// A Loop is a lane program, and the name of its function less the instruction set.
+type Loop struct {
+	Name string
+	Prog *lane.Prog
+}
+
+// Loops compiles loops for all instruction sets, as package backend/cpu/loop calls them.
+func (u Unit) Loops(loops ...Loop) ([]File, error) {
+	f := x86.NewFile(u.Dir, u.Pkg, u.Name, u.By)
+	for _, l := range loops {
+		for _, isa := range x86.ISAs {
+			if err := f.Words(l.Name, l.Prog, isa); err != nil {
+				return nil, fmt.Errorf("%s: %w", u.Dir, err)
+			}
+		}
+	}
+	return f.Files()
 }
 
 var (

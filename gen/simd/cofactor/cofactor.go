@@ -2,27 +2,17 @@
 package cofactor
 
 import (
-	"fmt"
-
 	"github.com/sinter-go/sinter/codegen/lane"
-	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
 )
 
 // Files returns the loops by instruction set.
 func Files(by string) ([]asm.File, error) {
-	f := x86.NewFile("backend/cpu/cofactor", "cofactor", "cofactor", by)
-	for _, l := range []struct {
-		name string
-		prog *lane.Prog
-	}{{"takeIn", takeIn()}, {"others", others(false)}, {"othersOf", others(true)}} {
-		for _, isa := range x86.ISAs {
-			if err := f.Loop(l.name, l.prog, isa); err != nil {
-				return nil, fmt.Errorf("cofactor: %w", err)
-			}
-		}
-	}
-	return f.Files()
+	u := asm.Unit{Dir: "backend/cpu/cofactor", Pkg: "cofactor", Name: "cofactor", By: by}
+	return u.Loops(
+		asm.Loop{Name: "takeIn", Prog: takeIn()},
+		asm.Loop{Name: "others", Prog: others(false)}, asm.Loop{Name: "othersOf", Prog: others(true)},
+	)
 }
 
 const (

@@ -3,24 +3,14 @@
 package float8
 
 import (
-	"fmt"
-
 	"github.com/sinter-go/sinter/codegen/lane"
-	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
 )
 
 // Files returns the loops that encode float32 and float64, by instruction set.
 func Files(by string) ([]asm.File, error) {
-	f := x86.NewFile("backend/cpu/float8", "float8", "encode", by)
-	for _, t := range []lane.Type{lane.F32, lane.F64} {
-		for _, isa := range x86.ISAs {
-			if err := f.Loop(map[lane.Type]string{lane.F32: "encodeF32", lane.F64: "encodeF64"}[t], encode(t), isa); err != nil {
-				return nil, fmt.Errorf("float8: %w", err)
-			}
-		}
-	}
-	return f.Files()
+	u := asm.Unit{Dir: "backend/cpu/float8", Pkg: "float8", Name: "encode", By: by}
+	return u.Loops(asm.Loop{Name: "encode32", Prog: encode(lane.F32)}, asm.Loop{Name: "encode64", Prog: encode(lane.F64)})
 }
 
 // encode is the program from a float to its code. Its scalars are the words of

@@ -2,30 +2,18 @@
 package softmaxgrad
 
 import (
-	"fmt"
-
 	"github.com/sinter-go/sinter/codegen/lane"
-	"github.com/sinter-go/sinter/codegen/x86"
 	"github.com/sinter-go/sinter/gen/simd/asm"
 )
 
 // Files returns the loops by instruction set.
 func Files(by string) ([]asm.File, error) {
-	f := x86.NewFile("backend/cpu/softmaxgrad", "softmaxgrad", "softmaxgrad", by)
-	for _, l := range []struct {
-		name string
-		prog *lane.Prog
-	}{
-		{"add32", add(lane.F32)}, {"add64", add(lane.F64)}, {"pull32", pull(lane.F32, false)}, {"pull64", pull(lane.F64, false)},
-		{"pullOf32", pull(lane.F32, true)}, {"pullOf64", pull(lane.F64, true)},
-	} {
-		for _, isa := range x86.ISAs {
-			if err := f.Loop(l.name, l.prog, isa); err != nil {
-				return nil, fmt.Errorf("softmaxgrad: %w", err)
-			}
-		}
-	}
-	return f.Files()
+	u := asm.Unit{Dir: "backend/cpu/softmaxgrad", Pkg: "softmaxgrad", Name: "softmaxgrad", By: by}
+	return u.Loops(
+		asm.Loop{Name: "add32", Prog: add(lane.F32)}, asm.Loop{Name: "add64", Prog: add(lane.F64)},
+		asm.Loop{Name: "pull32", Prog: pull(lane.F32, false)}, asm.Loop{Name: "pull64", Prog: pull(lane.F64, false)},
+		asm.Loop{Name: "pullOf32", Prog: pull(lane.F32, true)}, asm.Loop{Name: "pullOf64", Prog: pull(lane.F64, true)},
+	)
 }
 
 // add is the program that adds g*y to sums.
