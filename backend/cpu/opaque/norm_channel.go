@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"unsafe"
@@ -16,11 +17,11 @@ import (
 // variance 1. Operands: x, and weight and bias of one element a channel. Attribute:
 // eps. Results: out = (x - mean)/sqrt(variance + eps)*weight + bias, and mean and
 // biased variance of one element a channel, rounded and in float64.
-func ChannelNorm(c *ir.Call) error { return NormWith(c, nil) }
+func ChannelNorm(c *ir.Call) error { return overChannels(c, &channelNorms, nil) }
 
 // ChannelNormGrad returns the gradients of ChannelNorm's result out by x, weight and
 // bias. Operands: the gradient of out, x, weight, mean and variance. Attribute: eps.
-func ChannelNormGrad(c *ir.Call) error { return NormWith(c, nil) }
+func ChannelNormGrad(c *ir.Call) error { return overChannels(c, &channelNormGrads, nil) }
 
 // A NormFold folds each channel of the first result of a norm, block by block, by any goroutines.
 type NormFold struct {
@@ -32,13 +33,20 @@ type NormFold struct {
 	Write func(at Block, add func(rows, n, first int, lanes unsafe.Pointer))
 }
 
-// NormWith is ChannelNorm, or ChannelNormGrad where the second operand is images, too. Unless fold is
-// nil it folds the first result, which is of the compute dtype and contiguous then.
+// NormWith is the one of ChannelNorm and ChannelNormGrad that has as many operands as the call, and
+// folds the first result, which is of the compute dtype and contiguous.
 func NormWith(c *ir.Call, fold *NormFold) error {
-	by := &channelNorms
-	if len(c.In[1].Shape) == len(c.Out[0].Shape) {
-		by = &channelNormGrads
+	switch len(c.In) {
+	case 3: // x, weight, bias
+		return overChannels(c, &channelNorms, fold)
+	case 5: // the gradient, x, weight, mean, variance
+		return overChannels(c, &channelNormGrads, fold)
 	}
+	return fmt.Errorf("%s: %d operands, want the 3 of a norm of channels or the 5 of its gradient", c.Op.Name, len(c.In))
+}
+
+// overChannels calls the function of a table for the compute dtype. Fold may be nil.
+func overChannels(c *ir.Call, by *table[normFunc], fold *NormFold) error {
 	f, err := by.of(c.Compute)
 	if err != nil {
 		return err
