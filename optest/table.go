@@ -1,6 +1,11 @@
 // Package optest checks operators against the reference interpreter, against
 // literal cases and against central differences. It is handed a table that the
 // generator emits from a schema; it knows no operator by name.
+//
+// Its own tests, beside those of what it finds, do to all standard operators what few
+// programs do: values that are lost on the way where an operator is not careful, calls that
+// nobody thought of, faults of memory and devices, operation by operation. They hold shapes
+// to the documentation.
 package optest
 
 import (

@@ -9,7 +9,7 @@ import (
 
 // TestErrorsPassedOver: a call that should have changed a tensor, failed, and whose
 // result nobody looked at, is found at the tensor's next use. The operators' forms are
-// in tests/operators.
+// in package optest.
 func TestErrorsPassedOver(t *testing.T) {
 	bytes := func() T { return tensor.From([]uint8{1, 2}) }
 	floats := func() T { return tensor.From([]float32{1, 2}) }

@@ -1,14 +1,12 @@
 package documents_test
 
 import (
-	"go/ast"
-	"go/parser"
-	"go/token"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/sinter-go/sinter/tests/said"
 )
 
 // facts are what the documentation of an operator states.
@@ -21,8 +19,14 @@ var another = regexp.MustCompile(`^\w+ is (?:tensor\.)?([A-Z]\w*) (?:with|where)
 // takes, the shape of its result, its gradient and what it refuses, or begins with the one
 // that does. What every operator makes of mistakes the package says once.
 func TestFacts(t *testing.T) {
-	groups := operatorGroups(t)
-	says := operatorDocs(t, "generated/tensor", groups)
+	says, err := said.Operators(root, "generated/tensor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := said.Operators(root, "generated/tensor/out")
+	if err != nil {
+		t.Fatal(err)
+	}
 	complete := func(text string) bool {
 		return !slices.ContainsFunc(facts, func(fact string) bool { return !strings.Contains(text, fact) })
 	}
@@ -30,7 +34,7 @@ func TestFacts(t *testing.T) {
 	for name, text := range says {
 		functions[name] = complete(text)
 	}
-	for name, text := range operatorDocs(t, "generated/tensor/out", groups) {
+	for name, text := range out {
 		says["out."+name] = text
 	}
 	for name, text := range says {
@@ -51,47 +55,4 @@ func TestFacts(t *testing.T) {
 	if text := documentation(t, "generated/tensor"); !strings.Contains(text, "# Errors") {
 		t.Error("package tensor does not say what becomes of mistakes")
 	}
-}
-
-// operatorGroups returns the names of the files that groups of operators are in.
-func operatorGroups(t *testing.T) map[string]bool {
-	t.Helper()
-	groups := map[string]bool{}
-	for _, m := range regexp.MustCompile(`(?m)^## (.+)$`).FindAllStringSubmatch(read(t, "docs/operators.md"), -1) {
-		groups[strings.ReplaceAll(m[1], " ", "_")] = true
-	}
-	return groups
-}
-
-// operatorDocs returns the documentation of what a package exports in the files of groups of
-// operators, methods behind the type and a point.
-func operatorDocs(t *testing.T, dir string, groups map[string]bool) map[string]string {
-	t.Helper()
-	names, err := filepath.Glob(filepath.Join(root, filepath.FromSlash(dir), "*.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	says := map[string]string{}
-	for _, name := range names {
-		base := strings.TrimSuffix(filepath.Base(name), ".go")
-		if whole := regexp.MustCompile(`_[b-z]$`).ReplaceAllString(base, ""); !groups[base] && !groups[whole] {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ParseComments)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, d := range file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || !f.Name.IsExported() {
-				continue
-			}
-			key := f.Name.Name
-			if f.Recv != nil {
-				key = "Tensor." + key
-			}
-			says[key] = strings.Join(strings.Fields(f.Doc.Text()), " ")
-		}
-	}
-	return says
 }

@@ -103,6 +103,7 @@ var arrows = []struct {
 	{"tests/patience", []string{"runtime/garbage"}},
 	{"tests/self", []string{"tests/patience"}},
 	{"tests/public", nil},
+	{"tests/said", nil},
 	{"tests/allocations", nil},
 	{"tests/extend", nil},
 	{".", nil},

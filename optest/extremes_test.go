@@ -1,7 +1,4 @@
-// Package operators_test does to all operators what few programs do: values that are lost on
-// the way where an operator is not careful, calls that nobody thought of, and faults of
-// memory and devices, operation by operation.
-package operators_test
+package optest_test
 
 import (
 	"os"

@@ -1,4 +1,4 @@
-package operators_test
+package optest_test
 
 import (
 	"flag"
@@ -19,7 +19,7 @@ var (
 // TestCalls: whatever operators are called with, they agree with the reference, or say what
 // is wrong and leave everything as it was. Other calls are those of another seed:
 //
-//	go test ./tests/operators -run TestCalls -seed 7 -calls 1000000 -timeout 0
+//	go test ./optest -run TestCalls -seed 7 -calls 1000000 -timeout 0
 func TestCalls(t *testing.T) {
 	if testing.Short() {
 		*calls = min(*calls, 400)

@@ -1,4 +1,4 @@
-package documents_test
+package optest_test
 
 import (
 	"path/filepath"
@@ -13,6 +13,7 @@ import (
 	"github.com/sinter-go/sinter/optest"
 	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
+	"github.com/sinter-go/sinter/tests/said"
 )
 
 // The shapes that documentation states in words which a test can follow.
@@ -26,8 +27,11 @@ var (
 // with what their documentation says, where that is the shape of an operand, of several that
 // broadcast, or no axes.
 func TestShapes(t *testing.T) {
-	says := operatorDocs(t, "generated/tensor", operatorGroups(t))
-	spec, err := schema.Load(filepath.Join(root, "ops.yaml"), nil)
+	says, err := said.Operators("..", "generated/tensor")
+	if err != nil {
+		t.Fatal(err)
+	}
+	spec, err := schema.Load(filepath.Join("..", "ops.yaml"), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
