@@ -44,6 +44,7 @@ var faultKinds = []struct {
 // dtypes, and begins with other operations.
 func RunFaults(t *testing.T, table []Operator, step int, async bool, seed uint64) {
 	setTF32(t, false)
+	installOracle() // or what is installed here would stay as the oracle
 	before, _ := device.DriverOf(device.KindSim)
 	percent := debug.SetGCPercent(1000) // little is alive and much is made
 	t.Cleanup(func() {

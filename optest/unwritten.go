@@ -19,6 +19,7 @@ import (
 // that other handles on them know of nothing. It installs devices of its own until t has
 // ended: no test may run beside it.
 func RunUnwritten(t *testing.T, table []Operator) {
+	installOracle() // or what is installed here would stay as the oracle
 	before, _ := device.DriverOf(device.KindSim)
 	t.Cleanup(func() { device.Install(before) })
 	d := sim.New(sim.Config{Devices: 1})
