@@ -98,13 +98,25 @@ func (m *meeting) give(ctx context.Context, value []byte) (_ map[int]*contact, e
 	}
 	defer context.AfterFunc(ctx, func() { l.Close() })()
 	defer l.Close()
+	return m.admit(ctx, l, value)
+}
+
+// admit is give at a listener, which it closes.
+func (m *meeting) admit(ctx context.Context, l net.Listener, value []byte) (_ map[int]*contact, err error) {
 	var mu sync.Mutex
 	served, refused := map[int]*contact{}, error(nil)
 	var all sync.WaitGroup
 	for {
 		conn, err := l.Accept()
-		if err != nil {
+		if errors.Is(err, net.ErrClosed) {
 			break
+		}
+		if err != nil { // as where too many files are open, which ends
+			mu.Lock()
+			refused = err
+			mu.Unlock()
+			time.Sleep(10 * time.Millisecond)
+			continue
 		}
 		all.Go(func() {
 			rank, c, err := m.serve(ctx, conn, value)

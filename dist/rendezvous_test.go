@@ -101,3 +101,35 @@ func TestWhereToMeet(t *testing.T) {
 		}
 	}
 }
+
+// A busy listener cannot accept at first, as where too many files are open.
+type busy struct {
+	net.Listener
+	times int
+}
+
+func (b *busy) Accept() (net.Conn, error) {
+	if b.times--; b.times >= 0 {
+		return nil, errors.New("too many open files")
+	}
+	return b.Listener.Accept()
+}
+
+// TestMeetingWhereBusy: rank 0 goes on when it could not accept for a while.
+func TestMeetingWhereBusy(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	first, second := &meeting{secret: []byte("one"), size: 2}, &meeting{at: l.Addr().String(), secret: []byte("one"), rank: 1, size: 2}
+	var all sync.WaitGroup
+	all.Go(func() {
+		if _, err := second.take(t.Context(), make([]byte, 5)); err != nil {
+			t.Error(err)
+		}
+	})
+	if contacts, err := first.admit(t.Context(), &busy{l, 3}, []byte("value")); err != nil || len(contacts) != 1 {
+		t.Errorf("%d came: %v", len(contacts), err)
+	}
+	all.Wait()
+}

@@ -1,6 +1,7 @@
 package dist
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/sinter-go/sinter/runtime/collective"
 	"github.com/sinter-go/sinter/tests/patience"
@@ -402,4 +405,66 @@ func BenchmarkReplayTold(b *testing.B) {
 	for _, l := range list {
 		l.Left("g", 2)
 	}
+}
+
+// TestFrames cuts what is told into frames: calls have their numbers, and what follows them comes last.
+func TestFrames(t *testing.T) {
+	calls := func(n int) (list []string) {
+		for i := range n {
+			list = append(list, fmt.Sprint("call ", i))
+		}
+		return list
+	}
+	list := []note{{Group: "g", First: 7, Calls: calls(100)}, {Group: "g", First: 107, Calls: calls(1)}, {Group: "h", First: 1, Calls: calls(3), Left: true}, {Bye: true}}
+	for _, most := range []int{1, 100, 300, 1 << 20} {
+		var got []note
+		for _, body := range frames(list, most) {
+			var some []note
+			if err := json.Unmarshal(body, &some); err != nil {
+				t.Fatal(err)
+			}
+			if len(body) > most && (len(some) > 1 || len(some[0].Calls) > 1) {
+				t.Errorf("a frame of %d bytes, want %d", len(body), most)
+			}
+			for _, n := range some {
+				if last := len(got) - 1; last >= 0 && len(n.Calls) > 0 && n.Group == got[last].Group && n.First == got[last].First+uint64(len(got[last].Calls)) && n.First != 107 {
+					got[last].Calls, got[last].Left = append(got[last].Calls, n.Calls...), n.Left
+				} else {
+					got = append(got, n)
+				}
+			}
+		}
+		if diff := cmp.Diff(list, got); diff != "" {
+			t.Errorf("frames of %d bytes (-want +got):\n%s", most, diff)
+		}
+	}
+	if n := len(frames(nil, 100)); n != 1 {
+		t.Errorf("%d frames of nothing, want 1", n)
+	}
+}
+
+// TestManyNotes tells more at once than a frame has room for: all is heard.
+func TestManyNotes(t *testing.T) {
+	a, b := net.Pipe()
+	keys := [2][]byte{[]byte("there"), []byte("back")}
+	long := strings.Repeat("x", 1<<20)
+	const many = maxFrame>>20 + 2
+	heard := make(chan note, many+1)
+	lost := func(err error) { t.Errorf("lost: %v", err) }
+	from := &wire{conn: a, keys: keys, silent: patience.Left(t), wake: make(chan struct{}, 1), done: make(chan struct{})}
+	for i := range many {
+		from.tell(note{Group: "g", First: uint64(i), Calls: []string{long}})
+	}
+	to := newWire(b, [2][]byte{keys[1], keys[0]}, patience.Left(t), func(n note) { heard <- n }, lost)
+	go from.write()
+	for i := range many {
+		if n := <-heard; n.First != uint64(i) {
+			t.Errorf("note %d is of call %d", i, n.First)
+		}
+	}
+	from.tell(note{Bye: true})
+	<-from.done
+	go func() { _, _ = io.Copy(io.Discard, a) }()
+	to.close()
+	_ = a.Close()
 }

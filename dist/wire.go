@@ -112,8 +112,13 @@ func (w *wire) write() {
 		list, sent := w.out, w.sent
 		w.out, w.sent = nil, nil
 		w.mu.Unlock()
-		if w.send(number, list) != nil {
-			return // the reader finds it, too
+		for i, some := range frames(list, maxFrame) {
+			if i > 0 {
+				number++
+			}
+			if w.send(number, some) != nil {
+				return // the reader finds it, too
+			}
 		}
 		for _, is := range sent {
 			close(is)
@@ -124,17 +129,36 @@ func (w *wire) write() {
 	}
 }
 
-func (w *wire) send(number uint64, list []note) error {
+// frames returns notes as the frames carry them, each of so many bytes at most, one at least. A process that others did
+// not listen to for a while has many to tell, and one note may have the calls of a large graph.
+func frames(list []note, most int) [][]byte {
 	body, err := json.Marshal(list)
-	if err != nil {
-		return err
+	switch half := len(list) / 2; {
+	case err != nil:
+		return nil // notes are of what can be marshalled
+	case len(body) <= most:
+		return [][]byte{body}
+	case half > 0:
+		return append(frames(list[:half], most), frames(list[half:], most)...)
 	}
+	n := list[0]
+	half := len(n.Calls) / 2
+	if half == 0 {
+		return [][]byte{body}
+	}
+	first, rest := n, n
+	first.Calls, first.Left, first.Bye, first.Fault = n.Calls[:half], false, false, ""
+	rest.Calls, rest.First = n.Calls[half:], n.First+uint64(half)
+	return append(frames([]note{first}, most), frames([]note{rest}, most)...)
+}
+
+func (w *wire) send(number uint64, body []byte) error {
 	frame := binary.LittleEndian.AppendUint32(nil, uint32(len(body)))
 	frame = append(append(frame, proof(w.keys[0], number, body)...), body...)
 	if err := w.conn.SetWriteDeadline(time.Now().Add(w.silent)); err != nil {
 		return err
 	}
-	_, err = w.conn.Write(frame)
+	_, err := w.conn.Write(frame)
 	return err
 }
 
