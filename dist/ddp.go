@@ -55,8 +55,11 @@ func NoBuffers(on ...bool) Option { return option.Flag("NoBuffers", on) }
 // the same function, with the DistributedDataParallel as state.
 //
 // After a pass the gradients of parameters are the averages where they are. One that failed
-// leaves the parameters without gradients and the group aborted, as other ranks wait for
-// what this one does not bring.
+// leaves the parameters without gradients. What is refused before the rank has brought a gradient, as a loss of the wrong
+// shape is, leaves the group of use, and the rank may make the pass again; other ranks wait for it, until it aborts the group, as
+// Run does for a function that returns an error. In the midst of a pass other ranks wait for what this one does not bring. Within a process
+// the group is of use afterwards where the pass failed on all of them alike, and where one went on each gets an error
+// that says which rank gave up and why. The group of several processes is aborted.
 type DistributedDataParallel struct {
 	// Model is the replica, which must not be moved or converted.
 	Model any `nn:"inline"`
@@ -228,6 +231,9 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 	if samples < 0 {
 		return fmt.Errorf("dist: DistributedDataParallel: %w: %d samples", ErrCall, samples)
 	}
+	if err := checkLoss(loss, samples); err != nil { // before other ranks count on this one
+		return fmt.Errorf("dist: rank %d: DistributedDataParallel: Backward: %w", d.group.Rank(), err)
+	}
 	return tensor.Scope(func() error {
 		on := tensor.On(d.group.Device())
 		total := tensor.Full([]int{}, samples, on, tensor.OfType(tensor.Float64))
@@ -238,8 +244,30 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 			return d.reducer.empty()
 		}
 		weight := total.Reciprocal().MulScalar(float64(samples * d.group.Size()))
-		return loss.Backward(tensor.WithGradient(weight.ToType(loss.DType()).Reshape(loss.Shape()...)))
+		d.reducer.ended = false
+		err := loss.Backward(tensor.WithGradient(weight.ToType(loss.DType()).Reshape(loss.Shape()...)))
+		if err != nil && !d.reducer.ended && !d.reducer.hold { // before any gradient, and other ranks wait for it
+			d.group.giveUp(err)
+		}
+		return err
 	})
+}
+
+// checkLoss returns why a loss over so many samples is none that Backward takes, or nil.
+func checkLoss(loss tensor.Tensor, samples int) error {
+	if samples == 0 {
+		return nil
+	}
+	if err := loss.Err(); err != nil {
+		return err
+	}
+	if loss.NumElements() != 1 {
+		return fmt.Errorf("%w: the loss has shape %v, want one element", ir.ErrShape, loss.Shape())
+	}
+	if !loss.RequiresGrad() {
+		return fmt.Errorf("%w: the loss was not made from a parameter that is trained", core.ErrNoGrad)
+	}
+	return nil
 }
 
 // Minimize is optim.Minimize of a loss that is computed with the model, of whose parts of a

@@ -30,7 +30,7 @@ import (
 //
 // Between passes parameters have shapes and dtypes, but no elements: use Gathered to look at
 // them, SaveCheckpoint and LoadCheckpoint to save and load them, Optimizer to step them. Every
-// rank makes the same passes; a rank whose pass fails aborts the group. Buffers are each rank's
+// rank makes the same passes; for a pass that fails see DistributedDataParallel. Buffers are each rank's
 // own.
 type FullyShardedDataParallel struct {
 	// Model is the module, which must not be moved or converted.

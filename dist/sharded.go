@@ -18,8 +18,8 @@ import (
 // those of package optim do, and for gradients that are the same on all ranks, as
 // DistributedDataParallel makes them.
 //
-// Step, State and Err of the group go together: all ranks call Step and State, and a rank
-// whose Step fails aborts the group.
+// All ranks call Step and State. Where a Step fails on all of them alike the group stays of use; see
+// DistributedDataParallel. Where a State fails on one, all return why.
 type ShardedOptimizer struct {
 	group  *Group
 	params []*nn.Parameter
@@ -133,7 +133,7 @@ func (s *ShardedOptimizer) Step() error {
 	})
 	if err != nil {
 		err = s.named(err)
-		s.group.Abort(err) // the others wait for what this rank steps
+		s.group.giveUp(err) // the others wait for what this rank steps
 		return err
 	}
 	if s.apart {

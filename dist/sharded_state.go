@@ -2,6 +2,7 @@ package dist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -32,11 +33,11 @@ func (s *ShardedOptimizer) State() (map[string]tensor.Tensor, error) {
 // gather returns the whole state on rank root, or on every rank.
 func (s *ShardedOptimizer) gather(root int) (map[string]tensor.Tensor, error) {
 	own, err := s.inner.State()
-	if err != nil {
-		return nil, err
-	}
 	defer release(own)
-	kept, err := s.kept(own)
+	if err == nil {
+		err = s.fits(own)
+	}
+	kept, err := s.kept(own, err)
 	if err != nil {
 		return nil, err
 	}
@@ -93,9 +94,35 @@ type keptTensor struct {
 
 func (k *keptTensor) name() string { return optim.StateName(k.prefix, k.param) }
 
-// kept returns what any rank keeps beside parameters, in the same order on all.
-func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor) ([]keptTensor, error) {
+// fits returns what of the state of this rank's part is not of its pieces.
+func (s *ShardedOptimizer) fits(own map[string]tensor.Tensor) error {
+	for _, name := range slices.Sorted(maps.Keys(own)) {
+		t := own[name]
+		if err := t.Err(); err != nil {
+			return fmt.Errorf("%s: %w", name, err)
+		}
+		switch _, i, indexed := optim.StateParameter(name); {
+		case indexed && i < len(s.own) && t.NumElements() != s.own[i].to-s.own[i].from:
+			return fmt.Errorf("%s: %w: it is of shape %v, beside a part of %d elements: an optimizer that is divided steps element by element",
+				name, optim.ErrState, t.Shape(), s.own[i].to-s.own[i].from)
+		case !indexed && t.Rank() > 0 && t.NumElements() != len(s.own):
+			return fmt.Errorf("%s: %w: %d numbers for %d parts", name, optim.ErrState, t.NumElements(), len(s.own))
+		}
+	}
+	return nil
+}
+
+// failed begins what a rank tells of itself in place of what it keeps.
+const failed = "!"
+
+// kept returns what any rank keeps beside parameters, in the same order on all; why is why this one has no state. Where one
+// has none all return why.
+func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor, why error) ([]keptTensor, error) {
 	var text strings.Builder
+	if why != nil {
+		own = nil
+		text.WriteString(failed + why.Error())
+	}
 	for name, t := range own {
 		if prefix, i, ok := optim.StateParameter(name); ok && i < len(s.own) {
 			fmt.Fprintf(&text, "%d %d %s\n", s.own[i].param, t.DType(), prefix)
@@ -103,6 +130,14 @@ func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor) ([]keptTensor, err
 	}
 	all, err := s.group.gatherBytes([]byte(text.String()))
 	if err != nil {
+		return nil, err
+	}
+	for r, b := range all {
+		if other, is := strings.CutPrefix(string(b), failed); is && r != s.group.Rank() {
+			err = errors.Join(err, fmt.Errorf("rank %d: %s", r, other))
+		}
+	}
+	if err = errors.Join(why, err); err != nil {
 		return nil, err
 	}
 	lines := map[string]keptTensor{}
@@ -123,22 +158,22 @@ func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor) ([]keptTensor, err
 }
 
 // whole returns a scalar as it is, and of a vector, which has an element for each part, one
-// that has an element for each parameter.
+// that has an element for each parameter: that of the rank which has its first elements.
 func (s *ShardedOptimizer) whole(t tensor.Tensor) (tensor.Tensor, error) {
 	if t.Rank() == 0 {
 		return t.Clone(), nil
 	}
-	if t.NumElements() != len(s.own) {
-		return t, fmt.Errorf("%w: %d numbers for %d parts", optim.ErrState, t.NumElements(), len(s.own))
-	}
 	out := tensor.Zeros([]int{len(s.params)}, tensor.OfType(t.DType()))
 	for i := range s.own {
+		if p := &s.own[i]; p.from > 0 || p.to == 0 {
+			continue
+		}
 		if err := out.Narrow(0, s.own[i].param, 1).CopyFrom(t.Narrow(0, i, 1)); err != nil {
 			return t, err
 		}
 	}
 	on := out.To(s.group.Device())
-	err := s.group.AllReduce(on, Max).Wait(context.Background())
+	err := s.group.AllReduce(on, Sum).Wait(context.Background())
 	return on.CPU(), err
 }
 
