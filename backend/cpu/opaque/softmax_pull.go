@@ -11,8 +11,10 @@ import (
 
 const (
 	// pullColumns is how many columns are computed at once, at most.
-	pullColumns = 512
-	// pullNarrow is how many columns of at most pullRows rows are not worth calls of loops.
+	pullColumns = 2048
+	// pullWrapped is how many elements of few columns are computed at once, at most.
+	pullWrapped = 512
+	// pullNarrow is how many columns are not worth calls of loops.
 	pullNarrow = 16
 	// pullShort is how many elements of a line are not worth calls of loops.
 	pullShort = 48
@@ -42,6 +44,8 @@ func softmaxPull[T float](c *ir.Call) error {
 		pool.For(outer, max(1, lineWork/along), s.rows)
 	case inner < pullNarrow && along <= pullRows:
 		pool.For(outer, max(1, lineWork/(along*inner)), s.narrow)
+	case inner < pullNarrow:
+		pool.For(outer, max(1, lineWork/(along*inner)), s.wrapped)
 	default:
 		eachColumnsBy(outer, along, inner, s.columns)
 	}
@@ -105,6 +109,35 @@ func (s *sharesPull[T]) narrow(lo, hi int) {
 			for i := first; i < len(g) && i < len(y) && i < len(out); i += s.inner {
 				out[i] = y[i] * (g[i] - sum)
 			}
+		}
+	}
+}
+
+// wrapped computes matrices [lo, hi) of few columns and many rows, of which as many as fit are one row
+// of more columns, so that each column has several sums.
+func (s *sharesPull[T]) wrapped(lo, hi int) {
+	pull, size := softmaxgrad.New[T](simd.Active()), s.n*s.inner
+	part, sums := make([]T, min(pullWrapped/s.inner, s.n)*s.inner), make([]float64, s.inner)
+	for from, end := lo*size, (lo+1)*size; from < hi*size; from, end = end, end+size {
+		clear(sums)
+		for r := from; r < end; r += pullRows * len(part) {
+			clear(part)
+			for at := r; at < min(r+pullRows*len(part), end); at += len(part) {
+				pull.Add(part[:min(len(part), end-at)], s.g[at:], s.y[at:])
+			}
+			for i := 0; i < len(part); i += s.inner {
+				for c, v := range part[i:][:s.inner] {
+					sums[c] += float64(v)
+				}
+			}
+		}
+		for i := 0; i < len(part); i += s.inner {
+			for c, v := range sums {
+				part[i+c] = T(v)
+			}
+		}
+		for at := from; at < end; at += len(part) {
+			pull.Pull(s.out[at:][:min(len(part), end-at)], s.g[at:], s.y[at:], part)
 		}
 	}
 }

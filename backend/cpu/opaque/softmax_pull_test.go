@@ -19,7 +19,7 @@ func TestSoftmaxPull(t *testing.T) {
 			axis  int
 		}{
 			{[]int{}, 0}, {[]int{0, 4}, 0}, {[]int{5, 1}, 1}, {[]int{7, 3}, -1}, {[]int{3, 40}, 1}, {[]int{channel.Longest + 3}, 0}, {[]int{7, 3}, 0},
-			{[]int{2, 5, 40}, 1}, {[]int{300, pullRows, 3}, 1}, {[]int{70, pullRows + 1, pullNarrow - 1}, 1}, {[]int{9, 4, pullNarrow}, 1}, {[]int{2*pullRows + 1, pullColumns + 5}, 0},
+			{[]int{2, 5, 40}, 1}, {[]int{300, pullRows, 3}, 1}, {[]int{70, pullRows + 1, pullNarrow - 1}, 1}, {[]int{9, 4, pullNarrow}, 1}, {[]int{2, pullRows*(pullWrapped/7) + 3, 7}, 1}, {[]int{2*pullRows + 1, pullColumns + 5}, 0},
 		} {
 			outer, n, inner := around(c.shape, front(c.axis, c.shape))
 			g := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, -1, 1)
