@@ -196,8 +196,9 @@ func BatchNormTrainOp() *ir.Op {
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
 // It also returns the mean and the biased variance of each channel, for
-// running averages. The first result has the dtype of x, whatever the dtypes
-// of weight and bias.
+// running averages. In float32 the squares of elements from about 1e18 on may
+// be out of range, and the result zero or NaN. The first result has the dtype
+// of x, whatever the dtypes of weight and bias.
 func BatchNormTrain(x, weight, bias *core.Tensor, eps float64) (out, average, variance *core.Tensor) {
 	if err := batchNormTrainOp.Accepts(ir.FloatValue(eps)); err != nil {
 		return core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...), core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...), core.Refuse(&batchNormTrainOp, err, []*core.Tensor{x, weight, bias}...)

@@ -211,8 +211,10 @@ func GroupNormOp() *ir.Op {
 
 // GroupNorm normalizes each of groups groups of channels, axis 1 of x,
 // together with the axes after it, then multiplies by weight and adds bias,
-// which have one element a channel. Groups must divide the channels. The
-// result has the dtype of x, whatever the others have.
+// which have one element a channel. Groups must divide the channels. In
+// float32 the squares of elements from about 1e18 on may be out of range, and
+// the result zero or NaN. The result has the dtype of x, whatever the others
+// have.
 func GroupNorm(x *core.Tensor, groups int, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&groupNormOp, in...); t != nil {
@@ -531,8 +533,9 @@ func InstanceNormOp() *ir.Op {
 }
 
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
-// axes after it, then multiplies by weight and adds bias. The result has the
-// dtype of x, whatever the others have.
+// axes after it, then multiplies by weight and adds bias. In float32 the
+// squares of elements from about 1e18 on may be out of range, and the result
+// zero or NaN. The result has the dtype of x, whatever the others have.
 func InstanceNorm(x, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&instanceNormOp, in...); t != nil {
@@ -580,8 +583,10 @@ func LayerNormOp() *ir.Op {
 
 // LayerNorm normalizes x over its last axes, whose extents are
 // normalized_shape, to mean 0 and variance 1, then multiplies by weight and
-// adds bias, which have that shape. Eps is added to the variance. The result
-// has the dtype of x, whatever the others have.
+// adds bias, which have that shape. Eps is added to the variance. In float32
+// the squares of elements from about 1e18 on may be out of range, and the
+// result zero or NaN. The result has the dtype of x, whatever the others
+// have.
 func LayerNorm(x *core.Tensor, normalizedShape []int, weight, bias *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight, bias}
 	if t := core.Refused(&layerNormOp, in...); t != nil {

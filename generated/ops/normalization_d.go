@@ -383,7 +383,7 @@ func NormalizeOp() *ir.Op {
 }
 
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
+// larger. Where the norm is infinite, as norm says, that is zero.
 func Normalize(x *core.Tensor, dim []int, p, eps float64) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&normalizeOp, in...); t != nil {
@@ -433,8 +433,9 @@ func RMSNormOp() *ir.Op {
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalized_shape, then multiplies by weight. Eps is added to
 // the mean square; a negative one stands for that of the dtype which is
-// computed in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype
-// of x, whatever the others have.
+// computed in, 2.2e-16 for float64 and else 1.2e-7. In float32 the squares of
+// elements from about 1e18 on may be out of range, and the result zero or
+// NaN. The result has the dtype of x, whatever the others have.
 func RMSNorm(x *core.Tensor, normalizedShape []int, weight *core.Tensor, eps float64) *core.Tensor {
 	in := []*core.Tensor{x, weight}
 	if t := core.Refused(&rmsNormOp, in...); t != nil {

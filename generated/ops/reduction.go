@@ -632,7 +632,9 @@ func NormOp() *ir.Op {
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
 // value, and 0 the number of elements that are not zero. Elements of zero
-// have a gradient of zero. If dtype is given, x is converted to it first.
+// have a gradient of zero. If dtype is given, x is converted to it first. A
+// sum of powers that is out of the range of the dtype is infinite, and so is
+// the result: of squares in float32 it may be from elements of about 1e18 on.
 func Norm(x *core.Tensor, p float64, dim []int, keepDim bool, dType ir.DType) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&normOp, in...); t != nil {

@@ -70,8 +70,9 @@ func batchNormTrainOptions(opts []Option) (weight, bias *core.Tensor, eps float6
 // BatchNormTrain normalizes each channel, axis 1 of x, over the other axes,
 // then multiplies by weight and adds bias, which have one element a channel.
 // It also returns the mean and the biased variance of each channel, for
-// running averages. The first result has the dtype of x, whatever the dtypes
-// of weight and bias.
+// running averages. In float32 the squares of elements from about 1e18 on may
+// be out of range, and the result zero or NaN. The first result has the dtype
+// of x, whatever the dtypes of weight and bias.
 //
 // Dtypes: float. Shape: that of x, and one axis of the channels for average
 // and variance. Gradient: x, Weight, Bias. Errors: bool, int and complex
@@ -113,8 +114,10 @@ func groupNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 
 // GroupNorm normalizes each of groups groups of channels, axis 1 of x,
 // together with the axes after it, then multiplies by weight and adds bias,
-// which have one element a channel. Groups must divide the channels. The
-// result has the dtype of x, whatever the others have.
+// which have one element a channel. Groups must divide the channels. In
+// float32 the squares of elements from about 1e18 on may be out of range, and
+// the result zero or NaN. The result has the dtype of x, whatever the others
+// have.
 //
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
@@ -154,8 +157,9 @@ func instanceNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64,
 }
 
 // InstanceNorm normalizes each channel, axis 1 of x, of each example over the
-// axes after it, then multiplies by weight and adds bias. The result has the
-// dtype of x, whatever the others have.
+// axes after it, then multiplies by weight and adds bias. In float32 the
+// squares of elements from about 1e18 on may be out of range, and the result
+// zero or NaN. The result has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit. Options: Weight, Bias,
@@ -193,8 +197,10 @@ func layerNormOptions(opts []Option) (weight, bias *core.Tensor, eps float64, er
 
 // LayerNorm normalizes x over its last axes, whose extents are
 // normalizedShape, to mean 0 and variance 1, then multiplies by weight and
-// adds bias, which have that shape. Eps is added to the variance. The result
-// has the dtype of x, whatever the others have.
+// adds bias, which have that shape. Eps is added to the variance. In float32
+// the squares of elements from about 1e18 on may be out of range, and the
+// result zero or NaN. The result has the dtype of x, whatever the others
+// have.
 //
 // Dtypes: float. Shape: that of x. Gradient: x, Weight, Bias. Errors: bool,
 // int and complex operands, shapes that do not fit, arguments that do not fit
@@ -268,7 +274,7 @@ func normalizeOptions(opts []Option) (p, eps float64, err error) {
 }
 
 // Normalize returns x divided by its p-norm over dim, or by eps where that is
-// larger.
+// larger. Where the norm is infinite, as norm says, that is zero.
 //
 // Dtypes: float, complex. Shape: that of x. Gradient: x. Errors: bool and int
 // operands, an axis that x does not have. Options: P (2), Eps (1e-12).
@@ -304,8 +310,9 @@ func rmsNormOptions(opts []Option) (weight *core.Tensor, eps float64, err error)
 // RMSNorm divides x by the root of its mean square over its last axes, whose
 // extents are normalizedShape, then multiplies by weight. Eps is added to the
 // mean square; a negative one stands for that of the dtype which is computed
-// in, 2.2e-16 for float64 and else 1.2e-7. The result has the dtype of x,
-// whatever the others have.
+// in, 2.2e-16 for float64 and else 1.2e-7. In float32 the squares of elements
+// from about 1e18 on may be out of range, and the result zero or NaN. The
+// result has the dtype of x, whatever the others have.
 //
 // Dtypes: float. Shape: that of x. Gradient: x, Weight. Errors: bool, int and
 // complex operands, shapes that do not fit, arguments that do not fit the

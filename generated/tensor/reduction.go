@@ -356,7 +356,9 @@ func normOptions(opts []Option) (p float64, dim []int, keepDim bool, dType ir.DT
 // Norm returns the p-norm of the elements of x over dim: the sum of abs(x)^p,
 // to the power 1/p. Infinities give the largest and the smallest absolute
 // value, and 0 the number of elements that are not zero. Elements of zero
-// have a gradient of zero. If dtype is given, x is converted to it first.
+// have a gradient of zero. If dtype is given, x is converted to it first. A
+// sum of powers that is out of the range of the dtype is infinite, and so is
+// the result: of squares in float32 it may be from elements of about 1e18 on.
 //
 // Dtypes: float, complex. Shape: that of x without the axes in dim, which
 // KeepDim keeps with extent 1. Gradient: x. Errors: bool and int operands, an
