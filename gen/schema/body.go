@@ -110,25 +110,35 @@ func (l *loader) rule(e *entry, n *yaml.Node, what string, rules map[string]any)
 		}
 		l.imported(r.Pos, pkg.Name)
 		r.Pkg, r.Func = pkg.Name, fn.Sel.Name
-		for i, a := range call.Args {
-			v := x.value(a, nil)
-			want := map[Type]Type{Tensor: Ints, TensorList: ShapeList}[v.Type]
-			if what == "view" && i == 0 {
-				want = Layout
-			}
-			if want != NoType && !v.failed() {
-				v = x.metaArg(a, v, want, "argument")
-			}
-			r.Args = append(r.Args, v)
-		}
+		r.Args = x.ruleArgs(call, what)
 	default:
 		l.errorf(r.Pos, "%s: want a rule as name(arguments)", what)
 		return nil
 	}
-	if what == "view" && !x.failed {
+	switch {
+	case x.failed:
+	case what == "view":
 		l.viewed(e, x, r)
+	default:
+		l.shaped(e, x, r)
 	}
 	return r
+}
+
+// ruleArgs returns the arguments of a rule of an imported package, whose parameters are not known.
+func (x *lang) ruleArgs(call *ast.CallExpr, what string) (args []Value) {
+	for i, a := range call.Args {
+		v := x.value(a, nil)
+		want := map[Type]Type{Tensor: Ints, TensorList: ShapeList}[v.Type]
+		if what == "view" && i == 0 {
+			want = Layout
+		}
+		if want != NoType && !v.failed() {
+			v = x.metaArg(a, v, want, "argument")
+		}
+		args = append(args, v)
+	}
+	return args
 }
 
 // ruleResults checks that a shape rule gives as many shapes as there are results.
@@ -142,6 +152,16 @@ func (l *loader) ruleResults(e *entry, r *Rule, name string, t reflect.Type) {
 	case Ints:
 		if several {
 			l.errorf(r.Pos, "shape: rule %s gives one shape, but there are several results", name)
+		}
+	}
+}
+
+// shaped checks that a shape rule knows every operand: a kernel would read beyond one of another shape
+// than it takes for granted.
+func (l *loader) shaped(e *entry, x *lang, r *Rule) {
+	for _, p := range e.op.Operands() {
+		if !x.names[p.Name].used {
+			l.errorf(r.Pos, "shape: the rule is not given operand %s, whose shape nothing else checks: have a rule that is", p.Name)
 		}
 	}
 }

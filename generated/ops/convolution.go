@@ -616,7 +616,7 @@ func ConvolutionBias(x, weight, bias *core.Tensor, stride, padding, dilation []i
 		In:    []*core.Tensor{x, weight, bias},
 		Attrs: []ir.Value{ir.IntsValue(stride), ir.IntsValue(padding), ir.IntsValue(dilation), ir.IntValue(groups)},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ConvolutionShape(x.Shape(), weight.Shape(), stride, padding, dilation, groups))
+			return oneShape(shapes.ConvolutionBiasShape(x.Shape(), weight.Shape(), bias.Shape(), stride, padding, dilation, groups))
 		},
 		Backward: convolutionBiasBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2),

@@ -133,7 +133,7 @@ func MatMulBias(x, y, bias *core.Tensor) *core.Tensor {
 		Op: &matMulBiasOp,
 		In: []*core.Tensor{x, y, bias},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.MatMulShape(x.Shape(), y.Shape()))
+			return oneShape(shapes.MatMulBiasShape(x.Shape(), y.Shape(), bias.Shape()))
 		},
 		Backward: matMulBiasBackward,
 		Save:     core.SaveIn(0) | core.SaveIn(1),

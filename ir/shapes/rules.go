@@ -34,6 +34,7 @@ var Rules = map[string]any{
 	"sort_first":              SortFirstShape,
 	"searchsorted":            SearchsortedShape,
 	"matmul":                  MatMulShape,
+	"matmul_bias":             MatMulBiasShape,
 	"cross_entropy":           CrossEntropyShape,
 	"cross_entropy_grad":      CrossEntropyGradShape,
 	"nll":                     NLLShape,
@@ -50,6 +51,7 @@ var Rules = map[string]any{
 	"group_norm":              GroupNormShape,
 	"group_norm_grad":         GroupNormGradShape,
 	"convolution":             ConvolutionShape,
+	"convolution_bias":        ConvolutionBiasShape,
 	"convolution_grad_input":  ConvolutionGradInputShape,
 	"convolution_grad_weight": ConvolutionGradWeightShape,
 	"max_pool":                MaxPoolShape,
@@ -277,6 +279,15 @@ func MatMulShape(x, y []int) ([]int, error) {
 		out = append(out, y[len(y)-1])
 	}
 	return out, ir.CheckShape(out)
+}
+
+// MatMulBiasShape returns the shape of the product of x and a matrix y, plus bias, which has one element
+// for each column of y.
+func MatMulBiasShape(x, y, bias []int) ([]int, error) {
+	if len(y) != 2 || !slices.Equal(bias, y[1:]) {
+		return nil, ir.ShapeErrorf("a product with a bias takes y [k, n] and bias [n], have %v and %v", y, bias)
+	}
+	return MatMulShape(x, y)
 }
 
 // NormStatsShape returns x, and x with extent 1 in its last axes for each of

@@ -84,6 +84,10 @@ func TestRules(t *testing.T) {
 		{"matmul row", got1(MatMulShape([]int{3}, []int{5, 3, 4})), [][]int{{5, 4}}, ""},
 		{"matmul batches", got1(MatMulShape([]int{5, 1, 2, 3}, []int{6, 3, 4})), [][]int{{5, 6, 2, 4}}, ""},
 		{"matmul inner", got1(MatMulShape([]int{2, 3}, []int{4, 5})), nil, "cannot multiply shapes [2 3] and [4 5]: inner dimensions 3 and 4 differ"},
+		{"matmul bias", got1(MatMulBiasShape([]int{5, 2, 3}, []int{3, 4}, []int{4})), [][]int{{5, 2, 4}}, ""},
+		{"matmul bias short", got1(MatMulBiasShape([]int{2, 3}, []int{3, 4}, []int{3})), nil, "bias [n], have [3 4] and [3]"},
+		{"matmul bias column", got1(MatMulBiasShape([]int{2, 3}, []int{3}, []int{})), nil, "y [k, n] and bias [n], have [3] and []"},
+		{"matmul bias inner", got1(MatMulBiasShape([]int{2, 3}, []int{5, 4}, []int{4})), nil, "inner dimensions 3 and 5 differ"},
 		{"matmul scalar", got1(MatMulShape(nil, []int{2})), nil, "at least one axis"},
 		{"matmul batch mismatch", got1(MatMulShape([]int{2, 2, 3}, []int{3, 3, 4})), nil, "cannot broadcast"},
 
@@ -120,6 +124,9 @@ func TestRules(t *testing.T) {
 		{"norm_stats none", got(NormStatsShape([]int{2, 3}, 0, 3)), nil, "between 1 and 2 axes to normalize in shape [2 3], have 0"},
 
 		{"convolution", got1(ConvolutionShape([]int{2, 4, 6, 5}, []int{6, 2, 3, 2}, []int{2, 1}, []int{1, 0}, []int{1, 2}, 2)), [][]int{{2, 6, 3, 3}}, ""},
+		{"convolution bias", got1(ConvolutionBiasShape([]int{2, 3, 8}, []int{4, 3, 3}, []int{4}, []int{1}, []int{1}, []int{1}, 1)), [][]int{{2, 4, 8}}, ""},
+		{"convolution bias short", got1(ConvolutionBiasShape([]int{2, 3, 8}, []int{4, 3, 3}, []int{3}, []int{1}, []int{1}, []int{1}, 1)), nil, "bias [3] must have one element for each of the 4 channels"},
+		{"convolution bias groups", got1(ConvolutionBiasShape([]int{2, 3, 8}, []int{4, 3, 3}, []int{4}, []int{1}, []int{1}, []int{1}, 2)), nil, "groups 2 must divide the 3 channels"},
 		{"convolution groups", got1(ConvolutionShape([]int{2, 3, 6}, []int{4, 3, 3}, []int{1}, []int{0}, []int{1}, 2)), nil, "groups 2 must divide the 3 channels"},
 		{"convolution channels", got1(ConvolutionShape([]int{2, 3, 6}, []int{4, 2, 3}, []int{1}, []int{0}, []int{1}, 1)), nil, "expects 2 channels in each of 1 groups, x [2 3 6] has 3"},
 		{"convolution kernel", got1(ConvolutionShape([]int{2, 3, 2}, []int{4, 3, 3}, []int{1}, []int{0}, []int{1}, 1)), nil, "kernel extent 3 with dilation 1 does not fit 2 elements"},

@@ -85,6 +85,16 @@ func ConvolutionShape(x, weight, stride, padding, dilation []int, groups int) ([
 	return out, ir.CheckShape(out)
 }
 
+// ConvolutionBiasShape is ConvolutionShape of a convolution plus bias, which has one element for each
+// channel of the result.
+func ConvolutionBiasShape(x, weight, bias, stride, padding, dilation []int, groups int) ([]int, error) {
+	out, err := ConvolutionShape(x, weight, stride, padding, dilation, groups)
+	if err == nil && !slices.Equal(bias, out[1:2]) {
+		return nil, ir.ShapeErrorf("bias %v must have one element for each of the %d channels of the result", bias, out[1])
+	}
+	return out, err
+}
+
 // ConvolutionGradInputShape returns input, the shape of x in a convolution with
 // weight whose result has g's shape.
 func ConvolutionGradInputShape(g, weight, input, stride, padding, dilation []int, groups int) ([]int, error) {
