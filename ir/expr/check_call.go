@@ -158,7 +158,7 @@ func (c *checker) literals(fn string, args []*Value, k Kind) *Value {
 	t := c.g.KindDType(k)
 	x, y := args[0].Const, args[len(args)-1].Const
 	made := func(s ir.Scalar, k Kind) *Value { return c.intern(Value{Op: OpConst, Const: s, Kind: k}) }
-	if b, ok := compareFloats(fn, x.Float(), y.Float()); ok && !t.IsInt() {
+	if b, ok := compared(fn, x.Float(), y.Float()); ok && !t.IsInt() {
 		return made(ir.BoolScalar(b), BoolKind)
 	}
 	if t.IsInt() {

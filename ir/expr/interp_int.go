@@ -27,18 +27,6 @@ func (in *Interpreter[F]) integer(v *Value, args []Number[F], t ir.DType) (Numbe
 // have an answer too, so that one expression serves all dtypes.
 func compareInts(fn string, x, y int64) (result, ok bool) {
 	switch fn {
-	case "lt":
-		return x < y, true
-	case "le":
-		return x <= y, true
-	case "gt":
-		return x > y, true
-	case "ge":
-		return x >= y, true
-	case "eq":
-		return x == y, true
-	case "ne":
-		return x != y, true
 	case "signbit":
 		return x < 0, true
 	case "isnan", "isinf":
@@ -46,7 +34,7 @@ func compareInts(fn string, x, y int64) (result, ok bool) {
 	case "isfinite":
 		return true, true
 	}
-	return false, false
+	return compared(fn, x, y)
 }
 
 // integerOp computes in 64 bits, of which the caller keeps the low width: sums and

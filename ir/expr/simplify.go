@@ -202,7 +202,7 @@ func fold(fn string, args []*Node) *Node {
 		return nil
 	}
 	x, y := args[0].Value.Float(), args[1].Value.Float()
-	if b, ok := compareFloats(fn, x, y); ok {
+	if b, ok := compared(fn, x, y); ok {
 		return &Node{Op: OpConst, Value: ir.BoolScalar(b)}
 	}
 	r := math.NaN()
@@ -224,7 +224,8 @@ func fold(fn string, args []*Node) *Node {
 	return constant(r)
 }
 
-func compareFloats(fn string, x, y float64) (result, ok bool) {
+// compared computes what compares two numbers.
+func compared[T int64 | float64](fn string, x, y T) (result, ok bool) {
 	switch fn {
 	case "lt":
 		return x < y, true
