@@ -10,6 +10,7 @@ import (
 	"github.com/sinter-go/sinter/gen/simd/asm"
 	"github.com/sinter-go/sinter/gen/simd/cofactor"
 	"github.com/sinter-go/sinter/gen/simd/conv"
+	"github.com/sinter-go/sinter/gen/simd/draw"
 	"github.com/sinter-go/sinter/gen/simd/extremes"
 	"github.com/sinter-go/sinter/gen/simd/fft"
 	"github.com/sinter-go/sinter/gen/simd/float8"
@@ -30,6 +31,7 @@ var programs = []func(by string) ([]asm.File, error){
 	affine.Files,
 	cofactor.Files,
 	conv.Files,
+	draw.Files,
 	extremes.Files,
 	fft.Files,
 	float8.Files,

@@ -11,10 +11,10 @@ import (
 )
 
 //go:noescape
-func bernoulliElementsFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func bernoulliElementsFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func bernoulliElementsFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func bernoulliElementsFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -35,10 +35,10 @@ func dropoutAgainFloat64AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int6
 func dropoutAgainFloat64AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func dropoutKeptFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutKeptFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func dropoutKeptFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func dropoutKeptFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func dropoutKeptFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
@@ -74,10 +74,10 @@ func noWeightFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func noWeightFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func raceFloat32AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func raceFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
-func raceFloat32AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
+func raceFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
 func raceFloat64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
@@ -113,10 +113,10 @@ func randomWholeInt64AVX2(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 func randomWholeInt64AVX512(n int, p []unsafe.Pointer, s *[2]uint64, index int64)
 
 //go:noescape
-func scaledUniformFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func scaledUniformFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func scaledUniformFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func scaledUniformFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func scaledUniformFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
@@ -125,10 +125,10 @@ func scaledUniformFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int
 func scaledUniformFloat64AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
 
 //go:noescape
-func uniformGridFloat32AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func uniformGridFloat32AVX2(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
-func uniformGridFloat32AVX512(n int, p []unsafe.Pointer, s *[3]uint64, index int64)
+func uniformGridFloat32AVX512(n int, p []unsafe.Pointer, s *[1]uint64, index int64)
 
 //go:noescape
 func uniformGridFloat64AVX2(n int, p []unsafe.Pointer, s *[3]uint64, index int64)

@@ -4,18 +4,25 @@
 package cpu
 
 import (
+	"github.com/sinter-go/sinter/backend/cpu/draw"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	_ "github.com/sinter-go/sinter/backend/cpu/vmath"
 	"github.com/sinter-go/sinter/ir"
 	"unsafe"
 )
 
-func bernoulliElementsFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliElementsFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat32AVX2Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[1].Int(),
+		Seed:   s[0].Int(),
+	}.Loop(n, p, []uint8{4, 4, 8}, s, index, bernoulliElementsFloat32AVX2)
 }
 
-func bernoulliElementsFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	bernoulliElementsFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func bernoulliElementsFloat32AVX512Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[1].Int(),
+		Seed:   s[0].Int(),
+	}.Loop(n, p, []uint8{4, 4, 8}, s, index, bernoulliElementsFloat32AVX512)
 }
 
 func bernoulliElementsFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -27,7 +34,7 @@ func bernoulliElementsFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar
 }
 
 var bernoulliElementsVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: bernoulliElementsFloat32AVX2Loop, AVX512: bernoulliElementsFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: bernoulliElementsFloat32AVX2Drawn, AVX512: bernoulliElementsFloat32AVX512Drawn},
 	{Variant: 0, DType: ir.Float64, AVX2: bernoulliElementsFloat64AVX2Loop, AVX512: bernoulliElementsFloat64AVX512Loop},
 }
 
@@ -53,11 +60,25 @@ var dropoutAgainVectors = []vector.Loop{
 }
 
 func dropoutKeptFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutKeptFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	dropoutKeptFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func dropoutKeptFloat32AVX2Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4, 1, 4}, s, index, dropoutKeptFloat32AVX2Loop)
 }
 
 func dropoutKeptFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	dropoutKeptFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	dropoutKeptFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func dropoutKeptFloat32AVX512Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4, 1, 4}, s, index, dropoutKeptFloat32AVX512Loop)
 }
 
 func dropoutKeptFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -69,7 +90,7 @@ func dropoutKeptFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 }
 
 var dropoutKeptVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: dropoutKeptFloat32AVX2Loop, AVX512: dropoutKeptFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: dropoutKeptFloat32AVX2Drawn, AVX512: dropoutKeptFloat32AVX512Drawn},
 	{Variant: 0, DType: ir.Float64, AVX2: dropoutKeptFloat64AVX2Loop, AVX512: dropoutKeptFloat64AVX512Loop},
 }
 
@@ -91,12 +112,18 @@ var noWeightVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: noWeightFloat64AVX2, AVX512: noWeightFloat64AVX512},
 }
 
-func raceFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	raceFloat32AVX2(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func raceFloat32AVX2Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[1].Int(),
+		Seed:   s[0].Int(),
+	}.Loop(n, p, []uint8{4, 4}, s, index, raceFloat32AVX2)
 }
 
-func raceFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	raceFloat32AVX512(n, p, &[2]uint64{vector.Int(s[0]), vector.Int(s[1])}, index)
+func raceFloat32AVX512Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[1].Int(),
+		Seed:   s[0].Int(),
+	}.Loop(n, p, []uint8{4, 4}, s, index, raceFloat32AVX512)
 }
 
 func raceFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -108,7 +135,7 @@ func raceFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64
 }
 
 var raceVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Loop, AVX512: raceFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: raceFloat32AVX2Drawn, AVX512: raceFloat32AVX512Drawn},
 	{Variant: 0, DType: ir.Float64, AVX2: raceFloat64AVX2Loop, AVX512: raceFloat64AVX512Loop},
 }
 
@@ -166,11 +193,25 @@ var randomWholeVectors = []vector.Loop{
 }
 
 func scaledUniformFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	scaledUniformFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	scaledUniformFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledUniformFloat32AVX2Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4, 4}, s, index, scaledUniformFloat32AVX2Loop)
 }
 
 func scaledUniformFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	scaledUniformFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	scaledUniformFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func scaledUniformFloat32AVX512Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4, 4}, s, index, scaledUniformFloat32AVX512Loop)
 }
 
 func scaledUniformFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -182,16 +223,30 @@ func scaledUniformFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, in
 }
 
 var scaledUniformVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: scaledUniformFloat32AVX2Loop, AVX512: scaledUniformFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: scaledUniformFloat32AVX2Drawn, AVX512: scaledUniformFloat32AVX512Drawn},
 	{Variant: 0, DType: ir.Float64, AVX2: scaledUniformFloat64AVX2Loop, AVX512: scaledUniformFloat64AVX512Loop},
 }
 
 func uniformGridFloat32AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	uniformGridFloat32AVX2(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	uniformGridFloat32AVX2(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func uniformGridFloat32AVX2Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4}, s, index, uniformGridFloat32AVX2Loop)
 }
 
 func uniformGridFloat32AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
-	uniformGridFloat32AVX512(n, p, &[3]uint64{vector.Float32(s[0]), vector.Int(s[1]), vector.Int(s[2])}, index)
+	uniformGridFloat32AVX512(n, p, &[1]uint64{vector.Float32(s[0])}, index)
+}
+
+func uniformGridFloat32AVX512Drawn(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
+	draw.Numbers{
+		Offset: s[2].Int(),
+		Seed:   s[1].Int(),
+	}.Loop(n, p, []uint8{4}, s, index, uniformGridFloat32AVX512Loop)
 }
 
 func uniformGridFloat64AVX2Loop(n int, p []unsafe.Pointer, s []ir.Scalar, index int64) {
@@ -203,7 +258,7 @@ func uniformGridFloat64AVX512Loop(n int, p []unsafe.Pointer, s []ir.Scalar, inde
 }
 
 var uniformGridVectors = []vector.Loop{
-	{Variant: 0, DType: ir.Float32, AVX2: uniformGridFloat32AVX2Loop, AVX512: uniformGridFloat32AVX512Loop},
+	{Variant: 0, DType: ir.Float32, AVX2: uniformGridFloat32AVX2Drawn, AVX512: uniformGridFloat32AVX512Drawn},
 	{Variant: 0, DType: ir.Float64, AVX2: uniformGridFloat64AVX2Loop, AVX512: uniformGridFloat64AVX512Loop},
 }
 

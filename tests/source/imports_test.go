@@ -70,7 +70,7 @@ var arrows = []struct {
 	{"backend/cuda", []string{"backend/cuda/...", "codegen/cpp", "codegen/ptx", "kernels", "kernels/functions", "ir/...", "runtime/..."}},
 	{"kernels/functions", []string{"kernels"}},
 	{"backend/all", []string{"backend/cpu", "backend/cuda/driver/dl", "backend/cuda/gpu", "runtime/device"}},
-	{"generated/cpu", []string{"backend/cpu/fold", "backend/cpu/vector", "backend/cpu/vmath", "ir", "ir/num"}},
+	{"generated/cpu", []string{"backend/cpu/draw", "backend/cpu/fold", "backend/cpu/vector", "backend/cpu/vmath", "ir", "ir/num"}},
 	{"generated/ops", []string{"generated/cpu", "backend/cpu/opaque", "backend/cuda/code", "backend/cuda/opaque", "ir", "ir/shapes", "runtime/..."}},
 	{"generated/ref", []string{"generated/ops", "backend/ref/opaque", "ir"}},
 	{"generated/tensor", []string{"generated/ops", "backend/all", "ir", "ir/shapes", "runtime/..."}},

@@ -182,6 +182,15 @@ func (vs *vectors) lower(code *x86.File, f *goFile, op *schema.Op, variant int, 
 		return entry // the portable loops reported it
 	}
 	base := variantName(op, v) + unit.DTypeConst[d]
+	if drawn := drawingOf(op, g); drawn != nil {
+		for i, isa := range instructionSets {
+			name, err := vs.draw(code, f, op, base, drawn, isa)
+			if entry.loops[i] = name; err != nil {
+				entry.reason = err.Error()
+			}
+		}
+		return entry
+	}
 	body := loops.Body{Check: v.Check, Graph: g, Inputs: laneInputs(op, g), Halves: storedHalves(op)}
 	if op.Tags&ir.TagWide != 0 && v.Part() == "step" {
 		body.Narrow = len(v.Fold.States) + len(v.Fold.First)

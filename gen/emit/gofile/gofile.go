@@ -66,7 +66,7 @@ func (e *Emitter) fileBase(base string) string {
 // so that imports need no alias.
 func (e *Emitter) importNames() map[string]string {
 	names := map[string]string{}
-	for _, p := range []string{IRPath, ShapesPath, NumPath, CorePath, DevicePath, StreamPath, RandomPath, OptionPath, OptestPath, AllPath, VectorPath, CodePath} {
+	for _, p := range []string{IRPath, ShapesPath, NumPath, CorePath, DevicePath, StreamPath, RandomPath, OptionPath, OptestPath, AllPath, VectorPath, DrawPath, CodePath} {
 		names[p] = path.Base(p)
 	}
 	for _, p := range append([]string{"ops", "tensor", "opcases", "kernels"}, schema.Kinds...) {

@@ -15,5 +15,6 @@ const (
 	OptestPath = unit.Module + "/optest"
 	AllPath    = unit.Module + "/backend/all"
 	VectorPath = unit.Module + "/backend/cpu/vector"
+	DrawPath   = unit.Module + "/backend/cpu/draw"
 	CodePath   = unit.Module + "/backend/cuda/code"
 )
