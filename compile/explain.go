@@ -71,6 +71,10 @@ func explainFused(out *strings.Builder, f *core.Fused) {
 		r := &f.Direct[i]
 		fmt.Fprintf(out, "no kernel of %s, of %s: %s, which saves %d bytes\n", r.Ops[0], strings.Join(r.Lines(), ", "), r.Why, r.Eager)
 	}
+	for i := range f.Pooled {
+		r := &f.Pooled[i]
+		fmt.Fprintf(out, "%s runs behind %s, of %s: saves %d bytes\n", r.Ops[0], r.Ops[1], strings.Join(r.Lines(), ", "), r.Eager-r.Bytes)
+	}
 	for i := range f.Last {
 		r := &f.Last[i]
 		fmt.Fprintf(out, "channels are last in memory between %d convolutions, of %s: saves %d bytes\n", len(r.Ops), strings.Join(r.Lines(), ", "), r.Eager-r.Bytes)

@@ -225,6 +225,8 @@ const (
 	TagGradWeight                       // a kernel that gives the gradient of a convolution's weight from that of its result and its input, the first operands
 	TagChannels                         // a kernel that treats each channel, axis 1, by itself; the first result and the operands of its shape are images
 	TagJoin                             // a kernel that joins its operands along the axis that the first attribute names
+	TagPool                             // a kernel that gives the greatest element of windows, the first of equal ones or NaN, and its place; attribute padding says what is around its operand
+	TagUnpool                           // a kernel that gives 0 but for places, its second operand, each with the sum of the first operand's elements: the gradient of one with TagPool
 )
 
 // Float32 holds all that these do, so that nothing is rounded.

@@ -59,7 +59,7 @@ var tagBits = map[string]ir.Tag{
 	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
 	"product": ir.TagProduct, "convolution": ir.TagConvolution, "convolution_input": ir.TagGradInput, "convolution_weight": ir.TagGradWeight,
 	"channels": ir.TagChannels, "part": ir.TagPart, "orders": ir.TagOrders, "narrow": ir.TagNarrow,
-	"joins": ir.TagJoin,
+	"joins": ir.TagJoin, "pool": ir.TagPool, "unpool": ir.TagUnpool,
 }
 
 // tags reads what is said of an operator besides what it computes.

@@ -106,7 +106,7 @@ var maxPoolOp = ir.Op{
 	Promote: ir.PromoteNone,
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxPool)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.MaxPool}}},
-	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders | ir.TagPool,
 }
 
 // MaxPoolOp returns the descriptor of max_pool, which must not be changed.
@@ -430,7 +430,7 @@ var maxUnpoolOp = ir.Op{
 	Switch:  -1,
 	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.MaxUnpool)}},
 	Parts:   true,
-	Tags:    ir.TagHidden,
+	Tags:    ir.TagHidden | ir.TagUnpool,
 }
 
 // MaxUnpoolOp returns the descriptor of max_unpool, which must not be

@@ -143,7 +143,7 @@ func (r *recorder) spread() int {
 // fused makes one step of several.
 func (r *recorder) fused(rec *Recorded) error {
 	before, recorded := rec.Program, len(r.program)
-	var direct, last []FusedRegion
+	var direct, last, pooled []FusedRegion
 	if r.recorded == nil {
 		r.recorded = r.program
 	}
@@ -151,6 +151,9 @@ func (r *recorder) fused(rec *Recorded) error {
 	if !r.unfused {
 		settle = r.hoist(before)
 		if len(r.program) < recorded {
+			rec.Program = r.draft(rec.places)
+		}
+		if pooled = r.pooled(rec.Program); len(pooled) > 0 {
 			rec.Program = r.draft(rec.places)
 		}
 		if direct = r.inPlace(rec.Program); len(direct) > 0 {
@@ -165,8 +168,8 @@ func (r *recorder) fused(rec *Recorded) error {
 		rec.Again = r.again(rec)
 	}
 	rec.Fused = r.fuse(rec.Program)
-	rec.Fused.Direct, rec.Fused.Last = direct, last
-	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(direct) > 0 || len(last) > 0 || len(r.program) < recorded || rec.Again > 0 {
+	rec.Fused.Direct, rec.Fused.Last, rec.Fused.Pooled = direct, last, pooled
+	if rec.Fused.Before = before; len(rec.Fused.Regions) > 0 || len(direct) > 0 || len(last) > 0 || len(pooled) > 0 || len(r.program) < recorded || rec.Again > 0 {
 		rec.Program = r.value(slices.Clone(rec.places))
 		if err := rec.Program.Verify(); err != nil {
 			return r.fail(fmt.Errorf("%w: fused: %w", ErrUnrecordable, err))

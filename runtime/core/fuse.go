@@ -19,6 +19,7 @@ type Fused struct {
 	Alone   []FusedRegion    // element-wise launches that run by themselves
 	Direct  []FusedRegion    // launches that are left out, as others write what they give or join
 	Last    []FusedRegion    // convolutions between which channels are last in memory
+	Pooled  []FusedRegion    // launches that run behind a pooling, the second, instead of before it
 }
 
 // A FusedRegion is one kernel and what it stands for.
@@ -131,6 +132,27 @@ func (r *recorder) direct(p *program.Program) []FusedRegion {
 		r.program[i].Step = steps[i]
 	}
 	r.without(out)
+	return list
+}
+
+// pooled has steps run behind poolings where these leave less for them to do.
+func (r *recorder) pooled(p *program.Program) []FusedRegion {
+	steps, found := fusion.Pooled(p, func(i int) string { return refused(&r.program[i]) })
+	if len(found) == 0 {
+		return nil
+	}
+	r.program = slices.Clone(r.program)
+	var list []FusedRegion
+	for _, f := range found {
+		told := r.told([]int{f.Cut, f.Pool, f.Mask, f.Unpool}, 0)
+		told.Bytes = told.Eager - f.Saved
+		list = append(list, told)
+		r.program[f.Cut], r.program[f.Pool] = r.program[f.Pool], r.program[f.Cut]
+		r.program[f.Unpool], r.program[f.Mask] = r.program[f.Mask], r.program[f.Unpool]
+	}
+	for i := range steps {
+		r.program[i].Step = steps[i]
+	}
 	return list
 }
 

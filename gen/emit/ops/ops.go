@@ -199,7 +199,7 @@ var tagNames = []struct {
 	{ir.TagNondeterministic, "TagNondeterministic"}, {ir.TagSeeded, "TagSeeded"}, {ir.TagSyncs, "TagSyncs"}, {ir.TagWrites, "TagWrites"},
 	{ir.TagWide, "TagWide"}, {ir.TagTF32, "TagTF32"}, {ir.TagFactory, "TagFactory"}, {ir.TagHidden, "TagHidden"}, {ir.TagExact, "TagExact"}, {ir.TagUpdates, "TagUpdates"},
 	{ir.TagProduct, "TagProduct"}, {ir.TagConvolution, "TagConvolution"}, {ir.TagSignless, "TagSignless"}, {ir.TagOrders, "TagOrders"}, {ir.TagNarrow, "TagNarrow"}, {ir.TagPart, "TagPart"},
-	{ir.TagGradInput, "TagGradInput"}, {ir.TagGradWeight, "TagGradWeight"}, {ir.TagChannels, "TagChannels"}, {ir.TagJoin, "TagJoin"},
+	{ir.TagGradInput, "TagGradInput"}, {ir.TagGradWeight, "TagGradWeight"}, {ir.TagChannels, "TagChannels"}, {ir.TagJoin, "TagJoin"}, {ir.TagPool, "TagPool"}, {ir.TagUnpool, "TagUnpool"},
 }
 
 func tagSet(tags ir.Tag) code {
