@@ -40,7 +40,7 @@ func Files(by string) ([]asm.File, error) {
 
 // A drawer emits the function.
 type drawer struct {
-	*build.Context
+	c       *build.Context
 	factors [2]reg.VecVirtual
 	key     operand.Mem // by round and word
 }
@@ -51,7 +51,7 @@ func uniform(c *build.Context) {
 	c.SignatureExpr("func(dst *float32, groups int, seed, offset, block int64)")
 	c.Pragma("noescape")
 	c.Doc(name + " writes the numbers of groups of 8 blocks, 32 of each group, from block on; there is one group at least.")
-	d := drawer{Context: c, key: c.AllocLocal(table)}
+	d := drawer{c: c, key: c.AllocLocal(table)}
 	d.keys()
 	d.factors = [2]reg.VecVirtual{d.wide(firstM), d.wide(secondM)}
 	dst, groups := c.Load(c.Param("dst"), c.GP64()), c.Load(c.Param("groups"), c.GP64())
@@ -102,67 +102,69 @@ func order(c *build.Context) operand.Mem {
 
 // wide returns a vector with a number in every lane.
 func (d *drawer) wide(n uint64) reg.VecVirtual {
-	word := d.GP64()
-	d.MOVQ(operand.U64(n), word)
+	word := d.c.GP64()
+	d.c.MOVQ(operand.U64(n), word)
 	return d.spread(word)
 }
 
 // param returns a vector with a parameter in every lane.
-func (d *drawer) param(name string) reg.VecVirtual { return d.spread(d.Load(d.Param(name), d.GP64())) }
+func (d *drawer) param(name string) reg.VecVirtual {
+	return d.spread(d.c.Load(d.c.Param(name), d.c.GP64()))
+}
 
 // kept returns where a vector is kept, so that a register is free.
 func (d *drawer) kept(v reg.VecVirtual) operand.Mem {
-	m := d.AllocLocal(vector)
-	d.VMOVDQU(v, m)
+	m := d.c.AllocLocal(vector)
+	d.c.VMOVDQU(v, m)
 	return m
 }
 
 func (d *drawer) spread(word reg.Register) reg.VecVirtual {
-	x, y := d.XMM(), d.YMM()
-	d.VMOVQ(word, x)
-	d.VPBROADCASTQ(x, y)
+	x, y := d.c.XMM(), d.c.YMM()
+	d.c.VMOVQ(word, x)
+	d.c.VPBROADCASTQ(x, y)
 	return y
 }
 
 // keys stores the keys of all rounds. What is in the high halves does not matter.
 func (d *drawer) keys() {
-	first, second := d.param("seed"), d.YMM()
-	d.VPSRLQ(operand.U8(32), first, second)
+	first, second := d.param("seed"), d.c.YMM()
+	d.c.VPSRLQ(operand.U8(32), first, second)
 	steps := [2]reg.VecVirtual{d.wide(firstStep), d.wide(secondStep)}
 	for round := range rounds {
-		d.VMOVDQU(first, d.key.Offset(round*keys))
-		d.VMOVDQU(second, d.key.Offset(round*keys+vector))
-		d.VPADDQ(steps[0], first, first)
-		d.VPADDQ(steps[1], second, second)
+		d.c.VMOVDQU(first, d.key.Offset(round*keys))
+		d.c.VMOVDQU(second, d.key.Offset(round*keys+vector))
+		d.c.VPADDQ(steps[0], first, first)
+		d.c.VPADDQ(steps[1], second, second)
 	}
 }
 
 // round returns the words after a round.
-func (d *drawer) round(c [4]reg.VecVirtual, round int) [4]reg.VecVirtual {
+func (d *drawer) round(w [4]reg.VecVirtual, round int) [4]reg.VecVirtual {
 	for k, word := range []int{0, 2} { // whose product goes to its place, and then to the word behind it
-		high, other := d.YMM(), c[3-word]
-		d.VPMULUDQ(d.factors[k], c[word], c[word])
-		d.VPXOR(d.key.Offset(round*keys+(1-k)*vector), other, other)
-		d.VPSRLQ(operand.U8(32), c[word], high)
-		d.VPXOR(high, other, other)
+		high, other := d.c.YMM(), w[3-word]
+		d.c.VPMULUDQ(d.factors[k], w[word], w[word])
+		d.c.VPXOR(d.key.Offset(round*keys+(1-k)*vector), other, other)
+		d.c.VPSRLQ(operand.U8(32), w[word], high)
+		d.c.VPXOR(high, other, other)
 	}
-	return [4]reg.VecVirtual{c[1], c[2], c[3], c[0]}
+	return [4]reg.VecVirtual{w[1], w[2], w[3], w[0]}
 }
 
 // store writes the numbers of a vector's blocks: the high 24 bits of each word.
-func (d *drawer) store(c [4]reg.VecVirtual, scale, to operand.Mem) {
+func (d *drawer) store(w [4]reg.VecVirtual, scale, to operand.Mem) {
 	const odd = 0b10101010
 	for i := 0; i < 4; i += 2 { // two words of a block in a lane
-		d.VPSLLQ(operand.U8(32), c[i+1], c[i+1])
-		d.VPBLENDD(operand.U8(odd), c[i+1], c[i], c[i])
+		d.c.VPSLLQ(operand.U8(32), w[i+1], w[i+1])
+		d.c.VPBLENDD(operand.U8(odd), w[i+1], w[i], w[i])
 	}
-	first, second := d.YMM(), d.YMM()
-	d.VPUNPCKLQDQ(c[2], c[0], first)
-	d.VPUNPCKHQDQ(c[2], c[0], second)
+	first, second := d.c.YMM(), d.c.YMM()
+	d.c.VPUNPCKLQDQ(w[2], w[0], first)
+	d.c.VPUNPCKHQDQ(w[2], w[0], second)
 	for i, v := range []reg.VecVirtual{first, second} {
-		d.VPSRLD(operand.U8(8), v, v)
-		d.VCVTDQ2PS(v, v)
-		d.VMULPS(scale, v, v)
-		d.VMOVUPS(v, to.Offset(i*vector))
+		d.c.VPSRLD(operand.U8(8), v, v)
+		d.c.VCVTDQ2PS(v, v)
+		d.c.VMULPS(scale, v, v)
+		d.c.VMOVUPS(v, to.Offset(i*vector))
 	}
 }
