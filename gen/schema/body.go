@@ -161,7 +161,7 @@ func (l *loader) ruleResults(e *entry, r *Rule, name string, t reflect.Type) {
 func (l *loader) shaped(e *entry, x *lang, r *Rule) {
 	for _, p := range e.op.Operands() {
 		if !x.names[p.Name].used {
-			l.errorf(r.Pos, "shape: the rule is not given operand %s, whose shape nothing else checks: have a rule that is", p.Name)
+			l.errorf(r.Pos, "shape: the rule is not given operand %s, whose shape nothing else checks: name it among the arguments; a rule of your own (pkg.Func) may take it and check nothing", p.Name)
 		}
 	}
 }

@@ -62,10 +62,22 @@ var tagBits = map[string]ir.Tag{
 	"joins": ir.TagJoin, "pool": ir.TagPool, "unpool": ir.TagUnpool,
 }
 
+// tagFlags are the other tags.
+func tagFlags(op *Op) map[string]*bool {
+	return map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce, "mixed": &op.Mixed}
+}
+
+// tagNames returns all tags in order.
+func tagNames() []string {
+	names := slices.Concat(slices.Collect(maps.Keys(tagBits)), slices.Collect(maps.Keys(tagFlags(new(Op)))))
+	slices.Sort(names)
+	return names
+}
+
 // tags reads what is said of an operator besides what it computes.
 func (l *loader) tags(e *entry, n *yaml.Node) {
 	op := e.op
-	flags := map[string]*bool{"no_method": &op.NoMethod, "no_inplace": &op.NoInPlace, "no_out": &op.NoOut, "rounds_once": &op.RoundsOnce, "mixed": &op.Mixed}
+	flags := tagFlags(op)
 	seen := map[string]bool{}
 	for _, item := range l.list(n, "tags") {
 		name, ok := l.text(item, "tag")
@@ -78,9 +90,7 @@ func (l *loader) tags(e *entry, n *yaml.Node) {
 		case tagBits[name] != 0:
 			op.Tags |= tagBits[name]
 		default:
-			have := slices.Concat(slices.Collect(maps.Keys(tagBits)), slices.Collect(maps.Keys(flags)))
-			slices.Sort(have)
-			l.errorf(l.pos(item), "unknown tag %q (have %s)", name, strings.Join(have, ", "))
+			l.errorf(l.pos(item), "unknown tag %q (have %s)", name, strings.Join(tagNames(), ", "))
 		}
 		seen[name] = true
 	}
