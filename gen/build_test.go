@@ -30,7 +30,7 @@ func TestGoldenBuilds(t *testing.T) {
 		t.Fatal(err)
 	}
 	base := baseSpec(t)
-	for _, name := range []string{"compose", "elementwise", "fold"} {
+	for _, name := range []string{"compose", "drawn", "elementwise", "fold"} {
 		t.Run(name, func(t *testing.T) {
 			data, err := os.ReadFile("testdata/" + name + ".txtar")
 			if err != nil {
@@ -60,7 +60,7 @@ func TestGoldenBuilds(t *testing.T) {
 				"module example.com/user", "go 1.26.0", "require " + unit.Module + " v0.0.0",
 				"replace " + unit.Module + " => " + root, ""}, "\n\n"))
 			goCommand(t, dir, "vet", "-mod=mod", "./...")
-			if name == "elementwise" {
+			if name == "elementwise" || name == "drawn" {
 				write(t, filepath.Join(dir, "cpu", "vectors_test.go"), vectorsTest)
 				goCommand(t, dir, "test", "-mod=mod", "./cpu")
 			}
@@ -97,7 +97,7 @@ import (
 func TestVectors(t *testing.T) {
 	const n = 37
 	some := false
-	run := func(loop vector.Func, d ir.DType) (out []float64) {
+	run := func(loop vector.Func, op *ir.Op, d ir.DType) (out []float64) {
 		var memory [5][n]float64 // the result first
 		for k := range memory {
 			for i := range n {
@@ -113,7 +113,16 @@ func TestVectors(t *testing.T) {
 		for k := range p {
 			p[k] = unsafe.Pointer(&memory[k])
 		}
-		loop(n, p, []ir.Scalar{ir.FloatScalar(0.5)}, 0)
+		var scalars []ir.Scalar // those that the operator has, and no more
+		for k, a := range op.Attrs {
+			switch a.Kind {
+			case ir.AttrInt:
+				scalars = append(scalars, ir.IntScalar(int64(7+k)))
+			case ir.AttrFloat:
+				scalars = append(scalars, ir.FloatScalar(0.5))
+			}
+		}
+		loop(n, p, scalars, 5)
 		for i := range n {
 			if d == ir.Float32 {
 				out = append(out, float64((*[n]float32)(p[0])[i]))
@@ -131,9 +140,9 @@ func TestVectors(t *testing.T) {
 		for _, l := range code.Vectors {
 			some = true
 			portable := code.Loops[l.Variant][l.DType]
-			want := run(portable, l.DType)
+			want := run(portable, op, l.DType)
 			for level := simd.AVX2; level <= simd.Available(); level++ {
-				for k, got := range run(l.At(level, portable), l.DType) {
+				for k, got := range run(l.At(level, portable), op, l.DType) {
 					if !(math.Abs(got-want[k]) <= 1e-5*(1+math.Abs(want[k]))) {
 						t.Errorf("%s of %s at %s: element %d is %v, want %v", op.Name, l.DType, level, k, got, want[k])
 					}

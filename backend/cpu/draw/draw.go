@@ -66,8 +66,3 @@ func (d Numbers) Loop(n int, p []unsafe.Pointer, sizes []uint8, s []ir.Scalar, i
 	clear(b.at)
 	pieces.Put(b)
 }
-
-// Fill is the loop of the numbers themselves.
-func (d Numbers) Fill(n int, p []unsafe.Pointer, index int64) {
-	d.Uniform(simd.AVX2, unsafe.Slice((*float32)(p[0]), n), index)
-}

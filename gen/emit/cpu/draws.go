@@ -41,7 +41,7 @@ func drawingOf(op *schema.Op, g *expr.Graph) *drawing {
 		return nil
 	}
 	for _, a := range number.Args {
-		if a.Op != expr.OpName || slices.ContainsFunc(g.Env.Operands, func(o expr.Operand) bool { return o.Name == a.Name }) {
+		if a.Op != expr.OpName || !slices.ContainsFunc(g.Env.Params, func(p expr.Param) bool { return p.Name == a.Name }) {
 			return nil
 		}
 	}
@@ -85,22 +85,17 @@ func (vs *vectors) draw(code *x86.File, f *goFile, op *schema.Op, base string, d
 		jen.Id("Seed"):   jen.Id("s").Index(jen.Lit(scalarSlot(op, d.seed))).Dot("Int").Call(),
 		jen.Id("Offset"): jen.Id("s").Index(jen.Lit(scalarSlot(op, d.offset))).Dot("Int").Call(),
 	})
-	var run jen.Code
-	if len(h.Values) == 1 { // the numbers themselves
-		run = jen.Add(numbers).Dot("Fill").Call(jen.Id("n"), jen.Id("p"), jen.Id("index"))
-	} else {
-		inputs := append(laneInputs(op, h), lanes.Input{Name: drawnName, Kind: d.kind, Index: len(op.Operands())})
-		body := loops.Body{Graph: h, Inputs: inputs}
-		set, err := body.Loops(isa)
-		if err != nil {
-			return "", err
-		}
-		loop, err := vs.function(code, f, base, "", loops.Set{Main: set.Main}, inputs, h)
-		if err != nil {
-			return "", err
-		}
-		run = jen.Add(numbers).Dot("Loop").Call(jen.Id("n"), jen.Id("p"), sizes(op, h), jen.Id("s"), jen.Id("index"), jen.Id(loop))
+	inputs := append(laneInputs(op, h), lanes.Input{Name: drawnName, Kind: d.kind, Index: len(op.Operands())})
+	body := loops.Body{Graph: h, Inputs: inputs}
+	set, err := body.Loops(isa)
+	if err != nil {
+		return "", err
 	}
+	loop, err := vs.function(code, f, base, "", loops.Set{Main: set.Main}, inputs, h)
+	if err != nil {
+		return "", err
+	}
+	run := jen.Add(numbers).Dot("Loop").Call(jen.Id("n"), jen.Id("p"), sizes(op, h), jen.Id("s"), jen.Id("index"), jen.Id(loop))
 	f.Func().Id(name).Params(jen.Id("n").Int(), jen.Id("p").Index().Qual("unsafe", "Pointer"), jen.Id("s").Index().Add(gofile.IRName("Scalar")), jen.Id("index").Int64()).Block(run)
 	f.Line()
 	return name, nil

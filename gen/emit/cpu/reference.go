@@ -20,8 +20,8 @@ func (e *emitter) vectorReference(vs *vectors) {
 		"A float32 body of up to three operands, all of its dtype, has a second function for results that no cache holds: it takes lines of\n" +
 		"several pages in turn, asks for operands ahead, and stores past the caches. One of a few operations has two more, for operands and\n" +
 		"results in memory as float16 and as bfloat16; one of few operations on three operands and more has one for operands behind the\n" +
-		"first that have one element for all. Where a float32 body reads a uniform random number, numbers are drawn before, a block of four\n" +
-		"at once, and the function reads them as an operand.\n\n")
+		"first that have one element for all. Where a float32 body draws once, a uniform number by a seed and an offset that are scalar\n" +
+		"arguments, numbers are drawn before, a block of four at once, and the function reads them as an operand.\n\n")
 	lowered, partly := 0, 0
 	for _, v := range vs.entries {
 		switch {
