@@ -153,6 +153,7 @@ func (r *recorder) pooled(p *program.Program) []FusedRegion {
 	for i := range steps {
 		r.program[i].Step = steps[i]
 	}
+	r.ownRefs()
 	return list
 }
 
@@ -220,6 +221,9 @@ func (r *recorder) arrange(p *program.Program) []FusedRegion {
 	}
 	for i := range steps {
 		r.program[i].Step = steps[i]
+	}
+	if len(found) > 0 {
+		r.ownRefs()
 	}
 	return list
 }

@@ -135,8 +135,14 @@ func (r *recorder) without(gone []int) {
 			b.Released = left(b.Released)
 		}
 	}
-	for i := range steps { // whose versions the other program keeps
-		s := &steps[i]
+	r.ownRefs()
+}
+
+// ownRefs gives the steps copies of their lists of places. The program before them, which runs may
+// read meanwhile, keeps the old ones: the next program writes versions to its own.
+func (r *recorder) ownRefs() {
+	for i := range r.program {
+		s := &r.program[i]
 		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In)
 	}
 }
