@@ -10,7 +10,6 @@ import (
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/runtime/core"
-	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/graph"
 	"github.com/sinter-go/sinter/runtime/stream"
 )
@@ -560,13 +559,4 @@ func (a *aside) reduce(r *reducer, b *bucket) error {
 		}
 	}
 	return err
-}
-
-// settle has the current stream wait for what was converted.
-func (a *aside) settle(d device.Device) error {
-	if !a.made {
-		return nil
-	}
-	now := stream.Current(d)
-	return errors.Join(now.WaitStream(a.to), now.WaitStream(a.from))
 }

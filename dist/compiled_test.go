@@ -15,6 +15,7 @@ import (
 	"github.com/sinter-go/sinter/generated/tensor"
 	"github.com/sinter-go/sinter/nn"
 	"github.com/sinter-go/sinter/optim"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/random"
 )
@@ -191,6 +192,16 @@ func TestCompiledFails(t *testing.T) {
 			x, y := share(g, 0)
 			if _, err := unused.Call(x.Contiguous(), y.Contiguous()); !errors.Is(err, compile.ErrHostRead) {
 				t.Errorf("unused parameters: %v", err)
+			}
+			weighted := compile.Step(func(x ...T) (T, error) {
+				l := loss(d, x[0], x[1])
+				if _, err := l.RegisterHook(func(T) T { return tensor.Wrap(core.Failed(fault)) }); err != nil {
+					return l, err
+				}
+				return l.Detach(), d.Backward(l, 3)
+			}, compile.State(d))
+			if _, err := weighted.Call(x.Contiguous(), y.Contiguous()); !errors.Is(err, fault) || g.Err() != nil {
+				t.Errorf("a weighted loss whose gradient is refused: %v; the group: %v", err, g.Err())
 			}
 			linear := nn.NewLinear(4, 3, tensor.OfType(tensor.Float64))
 			if err := nn.To(linear, g.Device()); err != nil {

@@ -57,9 +57,8 @@ func NoBuffers(on ...bool) Option { return option.Flag("NoBuffers", on) }
 // After a pass the gradients of parameters are the averages where they are. One that failed
 // leaves the parameters without gradients. What is refused before the rank has brought a gradient, as a loss of the wrong
 // shape is, leaves the group of use, and the rank may make the pass again; other ranks wait for it, until it aborts the group, as
-// Run does for a function that returns an error. In the midst of a pass other ranks wait for what this one does not bring. Within a process
-// the group is of use afterwards where the pass failed on all of them alike, and where one went on each gets an error
-// that says which rank gave up and why. The group of several processes is aborted.
+// Run does for a function that returns an error. In the midst of a pass other ranks wait for what this one does not bring:
+// the group is aborted, and each rank is told why.
 type DistributedDataParallel struct {
 	// Model is the replica, which must not be moved or converted.
 	Model any `nn:"inline"`
@@ -246,8 +245,8 @@ func (d *DistributedDataParallel) Backward(loss tensor.Tensor, samples int) erro
 		weight := total.Reciprocal().MulScalar(float64(samples * d.group.Size()))
 		d.reducer.ended = false
 		err := loss.Backward(tensor.WithGradient(weight.ToType(loss.DType()).Reshape(loss.Shape()...)))
-		if err != nil && !d.reducer.ended && !d.reducer.hold { // before any gradient, and other ranks wait for it
-			d.group.giveUp(err)
+		if err != nil && !d.reducer.ended && !d.reducer.hold && !core.Recording() { // before any gradient, and other ranks wait for it
+			d.group.Abort(err)
 		}
 		return err
 	})

@@ -30,7 +30,7 @@ import (
 //
 // Between passes parameters have shapes and dtypes, but no elements: use Gathered to look at
 // them, SaveCheckpoint and LoadCheckpoint to save and load them, Optimizer to step them. Every
-// rank makes the same passes; for a pass that fails see DistributedDataParallel. Buffers are each rank's
+// rank makes the same passes; for one that fails see DistributedDataParallel. Buffers are each rank's
 // own.
 type FullyShardedDataParallel struct {
 	// Model is the module, which must not be moved or converted.
@@ -323,12 +323,12 @@ func (d *FullyShardedDataParallel) Optimizer(build func(part []*nn.Parameter) (o
 	if !d.made() {
 		return nil, errUnmadeSharded
 	}
-	s := &ShardedOptimizer{group: d.group, params: nn.Parameters(d), apart: true}
+	s := &ShardedOptimizer{group: d.group, params: nn.Parameters(d), apart: true, units: unitsOf(d)}
 	place := map[*nn.Parameter]int{}
 	for i, p := range s.params {
 		place[p] = i
 	}
-	for _, u := range unitsOf(d) {
+	for _, u := range s.units {
 		k := 0
 		for _, p := range u.pieces {
 			mine := p.owner == d.group.Rank()

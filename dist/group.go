@@ -168,13 +168,8 @@ func (d doubtful) Failure() error {
 	return nil
 }
 
-// of says whose error it is, and whose fault.
-func (g *Group) of(err error) error {
-	if g.order != nil {
-		err = g.order.refusals.because(err)
-	}
-	return fmt.Errorf("dist: rank %d: %w", g.Rank(), err)
-}
+// of says whose error it is.
+func (g *Group) of(err error) error { return fmt.Errorf("dist: rank %d: %w", g.Rank(), err) }
 
 // failure returns why calls and replays that are under way end with values of no use, or nil.
 func (g *Group) failure() error {

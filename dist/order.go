@@ -38,8 +38,6 @@ type order struct {
 	looks   int                  // how often that was so in turn
 	subs    map[string]*founding // groups that are split off, which not all members came to, by seed
 
-	refusals refusals
-
 	least atomic.Uint64 // no rank's place is before it
 }
 

@@ -32,8 +32,6 @@ type reducer struct {
 	next  int    // the first bucket that is not being reduced
 	few   bool   // the pass may leave parameters out
 
-	lingering []*Work // of a pass that failed: they are at the gradients' memory
-
 	// fixed: the memory of all gradients stays from pass to pass, as programs were recorded
 	// that use it.
 	fixed bool
@@ -69,9 +67,6 @@ func (r *reducer) start() error {
 		return nil
 	}
 	if err := r.d.group.Err(); err != nil {
-		return err
-	}
-	if err := r.settle(); err != nil {
 		return err
 	}
 	if r.wanted != nil {
@@ -153,29 +148,6 @@ func (r *reducer) empty() (err error) {
 	return err
 }
 
-// linger notes what a pass that failed has given to the group. Other ranks may come to it later, or never.
-func (r *reducer) linger() {
-	for _, b := range r.buckets[:r.next] {
-		if b.work != nil {
-			r.lingering = append(r.lingering, b.work)
-		}
-	}
-}
-
-// settle waits for what lingers, before its memory has other gradients.
-func (r *reducer) settle() error {
-	if r.lingering == nil {
-		return nil
-	}
-	for _, w := range r.lingering {
-		if err := w.Wait(context.Background()); err != nil {
-			return err
-		}
-	}
-	r.lingering = nil
-	return r.aside.settle(r.d.group.Device())
-}
-
 // Finish ends a pass: buckets that are not full are completed, the current stream waits
 // for all, and the parameters get their gradients.
 func (r *reducer) Finish(err error) error {
@@ -188,8 +160,7 @@ func (r *reducer) Finish(err error) error {
 		return nil
 	}
 	if !r.hold && !core.Recording() { // of which other ranks know nothing
-		r.d.group.giveUp(err)
-		r.linger()
+		r.d.group.Abort(err)
 	}
 	for i, p := range r.d.params {
 		old, has := p.Grad()

@@ -18,8 +18,8 @@ import (
 // those of package optim do, and for gradients that are the same on all ranks, as
 // DistributedDataParallel makes them.
 //
-// All ranks call Step and State. Where a Step fails on all of them alike the group stays of use; see
-// DistributedDataParallel. Where a State fails on one, all return why.
+// All ranks call Step and State. A rank whose Step fails aborts the group. Where the optimizer of one rank's part
+// has no state to give, State says why on all ranks.
 type ShardedOptimizer struct {
 	group  *Group
 	params []*nn.Parameter
@@ -29,7 +29,8 @@ type ShardedOptimizer struct {
 	parts []*nn.Parameter // the elements of own
 	inner optim.Optimizer // over parts
 
-	apart bool // parts are no elements of params, and have gradients of their own
+	apart bool    // parts are no elements of params, and have gradients of their own
+	units []*unit // that parts are of, if they are apart
 }
 
 var _ optim.Optimizer = (*ShardedOptimizer)(nil)
@@ -133,13 +134,22 @@ func (s *ShardedOptimizer) Step() error {
 	})
 	if err != nil {
 		err = s.named(err)
-		s.group.giveUp(err) // the others wait for what this rank steps
+		s.group.Abort(err) // the others wait for what this rank steps
 		return err
 	}
 	if s.apart {
-		return nil
+		return s.evict()
 	}
 	return s.share()
+}
+
+// evict gives back what passes that failed have left of the elements before the step. All ranks do so: one that steps
+// no elements of a unit could not tell by its part that others did.
+func (s *ShardedOptimizer) evict() (err error) {
+	for _, u := range s.units {
+		err = errors.Join(err, u.evict())
+	}
+	return err
 }
 
 // lend gives the parts their places in the parameters' gradients.

@@ -287,7 +287,7 @@ func (u *unit) Finish(err error) error {
 	u.reduced.Release()
 	u.grads, u.reduced, u.work, u.taken, u.kept = tensor.Tensor{}, tensor.Tensor{}, nil, 0, false
 	if err != nil {
-		u.group.giveUp(err)
+		u.group.Abort(err)
 	}
 	return errors.Join(err, u.evict())
 }

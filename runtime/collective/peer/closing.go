@@ -26,6 +26,9 @@ func (c *Communicator) Close() error {
 	failed := c.hub.failure() != nil
 	c.hub.leave(c.rank)
 	if c.giving == nil {
+		if err := c.stays(); err != nil {
+			return errors.Join(err, c.hub.failure(), c.inner.Close())
+		}
 		c.giving = c.beginGiving()
 	}
 	over, err := c.giving.wait(c.hub.broken)
@@ -53,8 +56,10 @@ type giving struct {
 func (c *Communicator) beginGiving() *giving {
 	g := &giving{over: make(chan struct{})}
 	go func() {
-		for !g.end(c.giveBack()) {
+		lane, mail := c.giveLane(), c.closeMail()
+		for !g.end(errors.Join(lane, mail), errors.Is(mail, device.ErrCapturing)) {
 			time.Sleep(again)
+			mail = c.closeMail()
 		}
 		if g.alone && g.err != nil {
 			slog.Error("sinter: what a rank had that was closed could not be given back", "rank", c.rank, "device", c.device, "error", g.err)
@@ -67,11 +72,11 @@ func (c *Communicator) beginGiving() *giving {
 // again is after how long a rank whose device is captured tries to give back what it has once more.
 const again = 10 * time.Millisecond
 
-// end notes how it went, and reports whether that is all. Nobody else could try again once the device is captured no more.
-func (g *giving) end(err error) bool {
+// end notes how it went, and reports whether that is all. Where the device was captured nobody else would try again.
+func (g *giving) end(err error, captured bool) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.ended = !g.alone || !errors.Is(err, device.ErrCapturing)
+	g.ended = !g.alone || !captured
 	g.err = err
 	return g.ended
 }
@@ -98,10 +103,10 @@ func (g *giving) wait(broken <-chan struct{}) (over bool, err error) {
 	return true, g.err
 }
 
-// giveBack waits until no device is at what the rank has, nor is given work that is, and gives that back. Ranks whose
-// devices are given such work for longer than the timeout fail the group. The stream of a call that failed, which the
-// memory goes back to, waits for nothing that others copy there.
-func (c *Communicator) giveBack() error {
+// giveLane waits until no device is at what the rank has, nor is given work that is, and gives back what it has for calls
+// that are made at once. Ranks whose devices are given such work for longer than the timeout fail the group. The stream of
+// a call that failed, which the memory goes back to, waits for nothing that others copy there.
+func (c *Communicator) giveLane() error {
 	if err := c.hub.settled(c.last, c.rank); err != nil {
 		_ = c.hub.fail(err)
 		<-c.last.idle
@@ -109,5 +114,5 @@ func (c *Communicator) giveBack() error {
 	if c.hub.failure() != nil {
 		c.hub.still()
 	}
-	return errors.Join(c.lane.free(c), c.closeMail())
+	return c.lane.free(c)
 }

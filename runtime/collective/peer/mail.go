@@ -118,9 +118,6 @@ func (c *Communicator) closeMail() error {
 	case l == nil: // the post could not be made
 		return c.hub.quiet(c.rank)
 	}
-	if memory.Capturing(c.device) {
-		return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
-	}
 	late, err := c.quiet()
 	if err != nil {
 		return errors.Join(late, err)
@@ -144,22 +141,29 @@ func (c *Communicator) closeMail() error {
 // group fails, which late tells: what the device has of them then is over when other devices' work is that it waits for.
 func (c *Communicator) quiet() (late, err error) {
 	if c.hub.failure() == nil {
-		if err = c.over(); !errors.Is(err, collective.ErrTimeout) {
+		ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
+		defer cancel()
+		if err = c.over(ctx); !errors.Is(err, collective.ErrTimeout) {
 			return nil, err
 		}
 		late = c.hub.fail(err)
 	}
-	for err = c.over(); errors.Is(err, collective.ErrTimeout); {
-		err = c.over()
-	}
-	return late, err
+	return late, c.over(context.Background()) // once: each wait that is given up may keep a thread in the driver
 }
 
-// over waits for the work of the device, as long as ranks wait for one another. A device that failed
-// does nothing more.
-func (c *Communicator) over() error {
-	ctx, cancel := context.WithTimeout(context.Background(), c.hub.timeout)
-	defer cancel()
+// stays returns why what a rank has for captured calls cannot be given back now, or nil.
+func (c *Communicator) stays() error {
+	if c.mail == nil || !memory.Capturing(c.device) {
+		return nil
+	}
+	return fmt.Errorf("%w: memory of %s that replays of rank %d wait by stays", device.ErrCapturing, c.device, c.rank)
+}
+
+// over waits for the work of the device. One that failed does nothing more.
+func (c *Communicator) over(ctx context.Context) error {
+	if err := c.stays(); err != nil {
+		return err
+	}
 	switch err := c.driver.SyncDevice(ctx, c.device.Index); {
 	case errors.Is(err, device.ErrCapturing):
 		return err
