@@ -64,7 +64,7 @@ var arrows = []struct {
 	{"runtime/memory/pprof", []string{"runtime/memory"}},
 	{"backend/cpu/made", []string{"backend/cpu/fold", "backend/cpu/simd", "backend/cpu/vector", "codegen/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/cpu/fused", []string{"backend/cpu/...", "codegen/loops", "codegen/lower", "codegen/x86", "ir", "ir/body", "ir/fusion"}},
-	{"backend/cpu/draw", []string{"backend/cpu/simd", "backend/cpu/vector", "ir", "ir/num"}},
+	{"backend/cpu/draw", []string{"backend/cpu/loop", "backend/cpu/simd", "backend/cpu/vector", "ir", "ir/num"}},
 	{"backend/cpu", []string{"backend/cpu/...", "ir", "ir/fusion", "runtime/device", "runtime/fftplans", "runtime/garbage", "runtime/offheap", "runtime/shm"}},
 	{"backend/ref", []string{"backend/ref/...", "ir", "ir/body", "ir/expr"}},
 	{"backend/sim", []string{"backend/ref", "generated/ref", "ir", "runtime/device", "runtime/fftplans", "runtime/shm"}},

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"unsafe"
 
+	"github.com/sinter-go/sinter/backend/cpu/loop"
 	"github.com/sinter-go/sinter/backend/cpu/simd"
 	"github.com/sinter-go/sinter/backend/cpu/vector"
 	"github.com/sinter-go/sinter/ir"
@@ -16,7 +17,6 @@ import (
 const (
 	blockNumbers = 4                // of a block of words
 	groupNumbers = 8 * blockNumbers // that vector code draws at once
-	longest      = 16 << 10         // that it draws in one call: vector code cannot be preempted
 	pieceNumbers = 1 << 10          // that are drawn before a loop reads them: the first cache holds them
 )
 
@@ -31,7 +31,7 @@ func (d Numbers) Uniform(level simd.Level, to []float32, index int64) {
 	}
 	if f := uniformAt(level); f != nil {
 		for len(to) >= groupNumbers {
-			groups := min(len(to), longest) / groupNumbers
+			groups := min(len(to), loop.Longest) / groupNumbers
 			f(&to[0], groups, d.Seed, d.Offset, index/blockNumbers)
 			to, index = to[groups*groupNumbers:], index+int64(groups*groupNumbers)
 		}
@@ -51,7 +51,7 @@ var pieces = sync.Pool{New: func() any { return new(piece) }}
 
 // Loop runs a loop that reads numbers as its last array. The elements of its other arrays, which are
 // at p, have so many bytes. It runs where vector code does.
-func (d Numbers) Loop(n int, p []unsafe.Pointer, sizes []uint8, s []ir.Scalar, index int64, loop vector.Func) {
+func (d Numbers) Loop(n int, p []unsafe.Pointer, sizes []uint8, s []ir.Scalar, index int64, f vector.Func) {
 	b := pieces.Get().(*piece)
 	for lo := 0; lo < n; lo += pieceNumbers {
 		m := min(pieceNumbers, n-lo)
@@ -61,7 +61,7 @@ func (d Numbers) Loop(n int, p []unsafe.Pointer, sizes []uint8, s []ir.Scalar, i
 			b.at = append(b.at, unsafe.Add(p[i], lo*int(size)))
 		}
 		b.at = append(b.at, unsafe.Pointer(&b.numbers))
-		loop(m, b.at, s, index+int64(lo))
+		f(m, b.at, s, index+int64(lo))
 	}
 	clear(b.at)
 	pieces.Put(b)
