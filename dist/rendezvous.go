@@ -12,7 +12,6 @@ import (
 	"net"
 	"os"
 	"strconv"
-	"sync"
 	"time"
 
 	"github.com/sinter-go/sinter/ir"
@@ -22,13 +21,25 @@ import (
 const ErrRendezvous ir.Error = "rendezvous"
 
 // The exchange, on a connection of each rank to rank 0: the rank sends a hello, rank 0 a
-// nonce; the rank a nonce of its own and a proof that it has the secret; rank 0 what is
-// exchanged and its proof. The secret never travels. The connections stay, for what the ranks
-// tell each other beside their calls (sideline).
+// nonce; the rank a nonce of its own and a proof that it has the secret; rank 0 its proof, or zeros for another
+// secret. The secret never travels. Then the rank waits until all are there, and has the verdict: what is exchanged, or
+// why there is no group. The connections of a group stay, for what the ranks tell each other beside their calls
+// (sideline).
 const (
-	magic      = "sinter dist 1\n"
+	magic      = "sinter dist 2\n"
 	nonceBytes = 16
 	proofBytes = sha256.Size
+	selfBytes  = 16 // what a process is known by when it comes again
+	helloBytes = len(magic) + 3*4 + selfBytes
+
+	verdictHead = 1 + 4 + proofBytes // of a verdict: which, the length of its text, a proof
+	maxVerdict  = 1 << 16
+)
+
+// The verdicts.
+const (
+	accepted = iota
+	refused
 )
 
 // A contact is a connection that a meeting leaves, with the keys of what is sent by it and of
@@ -86,117 +97,61 @@ func (m *meeting) prove(parts ...[]byte) []byte {
 	return h.Sum(nil)
 }
 
-// give has rank 0 hand value to all other ranks, until all have it or ctx ends, and returns
-// the contacts with them by rank.
-func (m *meeting) give(ctx context.Context, value []byte) (_ map[int]*contact, err error) {
+// patient is how long one step of an exchange may take.
+const patient = 10 * time.Second
+
+// give has rank 0 hand value to all other ranks, once all are there, and returns the contacts with them by rank. Where
+// they cannot be a group, or ctx ends before all are there, those that came are told why.
+func (m *meeting) give(ctx context.Context, value []byte) (map[int]*contact, error) {
 	if m.size == 1 {
 		return nil, nil
 	}
 	l, err := new(net.ListenConfig).Listen(ctx, "tcp", m.at)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrRendezvous, err)
+		return nil, m.second(ctx, fmt.Errorf("%w: %w", ErrRendezvous, err))
 	}
-	defer context.AfterFunc(ctx, func() { l.Close() })()
-	defer l.Close()
 	return m.admit(ctx, l, value)
 }
 
-// admit is give at a listener, which it closes.
-func (m *meeting) admit(ctx context.Context, l net.Listener, value []byte) (_ map[int]*contact, err error) {
-	var mu sync.Mutex
-	served, refused := map[int]*contact{}, error(nil)
-	var all sync.WaitGroup
-	for {
-		conn, err := l.Accept()
-		if errors.Is(err, net.ErrClosed) {
-			break
-		}
-		if err != nil { // as where too many files are open, which ends
-			mu.Lock()
-			refused = err
-			mu.Unlock()
-			time.Sleep(10 * time.Millisecond)
-			continue
-		}
-		all.Go(func() {
-			rank, c, err := m.serve(ctx, conn, value)
-			mu.Lock()
-			defer mu.Unlock()
-			if err != nil {
-				conn.Close()
-				refused = err // a stranger's, or that of a rank that comes again
-				return
-			}
-			if was := served[rank]; was != nil {
-				was.conn.Close() // it did not get its answer, and came again
-			}
-			if served[rank] = c; len(served) == m.size-1 {
-				l.Close()
-			}
-		})
-	}
-	all.Wait()
-	if len(served) == m.size-1 {
-		return served, nil
-	}
-	var missing []int
-	for r := 1; r < m.size; r++ {
-		if served[r] == nil {
-			missing = append(missing, r)
-		} else {
-			served[r].conn.Close()
+// second is what a rank 0 does that cannot be met at the address: if another process says to be rank 0 there, all are
+// told that there are two. It returns why it cannot go on.
+func (m *meeting) second(ctx context.Context, why error) error {
+	for began := time.Now(); ; time.Sleep(pause) {
+		_, err := m.ask(ctx, newSelf(), nil)
+		switch {
+		case errors.As(err, new(verdict)):
+			return m.told(err)
+		case ctx.Err() != nil, errors.Is(err, errSecret), time.Since(began) > patient:
+			return why
 		}
 	}
-	err = fmt.Errorf("%w at %s: %v did not come: %w", ErrRendezvous, m.at, missing, context.Cause(ctx))
-	if refused != nil {
-		err = fmt.Errorf("%w; one was refused: %w", err, refused)
-	}
-	return nil, err
 }
 
-// patient is how long one step of an exchange may take.
-const patient = 10 * time.Second
+// pause is how long a process waits at first before it tries again to reach rank 0.
+const pause = 10 * time.Millisecond
 
-// serve hands value to one rank.
-func (m *meeting) serve(ctx context.Context, conn net.Conn, value []byte) (rank int, _ *contact, err error) {
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
-	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
-		return 0, nil, err
-	}
-	hello := make([]byte, len(magic)+8)
-	if _, err := io.ReadFull(conn, hello); err != nil {
-		return 0, nil, err
-	}
-	place := hello[len(magic):]
-	rank, size := int(binary.LittleEndian.Uint32(place)), int(binary.LittleEndian.Uint32(place[4:]))
-	if string(hello[:len(magic)]) != magic || rank < 1 || rank >= m.size || size != m.size {
-		return 0, nil, fmt.Errorf("%v says to be rank %d of %d", conn.RemoteAddr(), rank, size)
-	}
-	nonce := make([]byte, nonceBytes)
-	rand.Read(nonce)
-	if _, err := conn.Write(nonce); err != nil {
-		return 0, nil, err
-	}
-	answer := make([]byte, nonceBytes+proofBytes)
-	if _, err := io.ReadFull(conn, answer); err != nil {
-		return 0, nil, err
-	}
-	theirs := answer[:nonceBytes]
-	if !hmac.Equal(answer[nonceBytes:], m.prove([]byte("rank"), nonce, theirs, hello)) {
-		return 0, nil, fmt.Errorf("%v, as rank %d, has another SINTER_DIST_SECRET", conn.RemoteAddr(), rank)
-	}
-	_, err = conn.Write(append(m.prove([]byte("value"), nonce, theirs, value), value...))
-	return rank, m.contactOf(conn, true, nonce, theirs), err
+// newSelf returns what this process is known by.
+func newSelf() (self [selfBytes]byte) {
+	rand.Read(self[:])
+	return self
+}
+
+// told is the error of a verdict.
+func (m *meeting) told(err error) error {
+	return fmt.Errorf("%w: rank 0 at %s: %w", ErrRendezvous, m.at, err)
 }
 
 // take returns what rank 0 gives, as many bytes as there are in value, and the contact with
 // it. It tries again until rank 0 is there.
 func (m *meeting) take(ctx context.Context, value []byte) (*contact, error) {
-	pause := 10 * time.Millisecond
+	self, pause := newSelf(), pause
 	for {
-		c, err := m.ask(ctx, value)
-		if err == nil || errors.Is(err, errSecret) {
+		c, err := m.ask(ctx, self, value)
+		switch {
+		case err == nil, errors.Is(err, errSecret):
 			return c, err
+		case errors.As(err, new(verdict)):
+			return nil, m.told(err)
 		}
 		select {
 		case <-ctx.Done():
@@ -208,10 +163,15 @@ func (m *meeting) take(ctx context.Context, value []byte) (*contact, error) {
 }
 
 // errSecret is the error of a rank whose secret is not that of rank 0.
-var errSecret = fmt.Errorf("%w: rank 0 has another SINTER_DIST_SECRET, or another size", ErrRendezvous)
+var errSecret = fmt.Errorf("%w: rank 0 has another SINTER_DIST_SECRET", ErrRendezvous)
+
+// A verdict is why rank 0 makes no group.
+type verdict string
+
+func (v verdict) Error() string { return string(v) }
 
 // ask is one try of take.
-func (m *meeting) ask(ctx context.Context, value []byte) (_ *contact, err error) {
+func (m *meeting) ask(ctx context.Context, self [selfBytes]byte, value []byte) (_ *contact, err error) {
 	conn, err := new(net.Dialer).DialContext(ctx, "tcp", m.at)
 	if err != nil {
 		return nil, err
@@ -221,12 +181,16 @@ func (m *meeting) ask(ctx context.Context, value []byte) (_ *contact, err error)
 			conn.Close()
 		}
 	}()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	stop := context.AfterFunc(ctx, func() { conn.Close() })
+	defer stop()
 	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
 		return nil, err
 	}
-	hello := binary.LittleEndian.AppendUint32([]byte(magic), uint32(m.rank))
-	hello = binary.LittleEndian.AppendUint32(hello, uint32(m.size))
+	hello := []byte(magic)
+	for _, n := range []int{m.rank, m.size, os.Getpid()} {
+		hello = binary.LittleEndian.AppendUint32(hello, uint32(n))
+	}
+	hello = append(hello, self[:]...)
 	if _, err := conn.Write(hello); err != nil {
 		return nil, err
 	}
@@ -238,16 +202,59 @@ func (m *meeting) ask(ctx context.Context, value []byte) (_ *contact, err error)
 	if _, err := conn.Write(append(mine, m.prove([]byte("rank"), nonce, mine, hello)...)); err != nil {
 		return nil, err
 	}
-	reply := make([]byte, proofBytes+len(value))
-	if _, err := io.ReadFull(conn, reply); err != nil {
-		if ctx.Err() != nil {
-			return nil, err
-		}
-		return nil, fmt.Errorf("%w: %w", errSecret, err)
+	welcome := make([]byte, proofBytes)
+	if _, err := io.ReadFull(conn, welcome); err != nil {
+		return nil, err
 	}
-	if !hmac.Equal(reply[:proofBytes], m.prove([]byte("value"), nonce, mine, reply[proofBytes:])) {
+	if !hmac.Equal(welcome, m.prove([]byte("rank 0"), nonce, mine)) {
 		return nil, errSecret
 	}
-	copy(value, reply[proofBytes:])
+	if err := conn.SetDeadline(time.Time{}); err != nil { // ctx ends the wait
+		return nil, err
+	}
+	if err := m.hear(conn, nonce, mine, value); err != nil {
+		return nil, err
+	}
+	if !stop() {
+		return nil, ctx.Err()
+	}
 	return m.contactOf(conn, false, nonce, mine), nil
+}
+
+// hear waits for rank 0's verdict, of what was asked with the nonces.
+func (m *meeting) hear(conn net.Conn, nonce, mine, value []byte) error {
+	head := make([]byte, verdictHead)
+	if _, err := io.ReadFull(conn, head); err != nil {
+		return fmt.Errorf("rank 0 was there, and did not have all ranks: %w", err)
+	}
+	n := binary.LittleEndian.Uint32(head[1:])
+	if n > maxVerdict {
+		return fmt.Errorf("rank 0 says %d bytes", n)
+	}
+	text := make([]byte, n)
+	if _, err := io.ReadFull(conn, text); err != nil {
+		return err
+	}
+	switch {
+	case !hmac.Equal(head[1+4:], m.prove([]byte("verdict"), head[:1], nonce, mine, text)):
+		return errSecret
+	case head[0] != accepted:
+		return verdict(text)
+	case len(text) != len(value):
+		return verdict(fmt.Sprintf("it gives %d bytes, want %d", len(text), len(value)))
+	}
+	copy(value, text)
+	return nil
+}
+
+// judge sends a verdict.
+func (m *meeting) judge(conn net.Conn, which byte, nonce, theirs, text []byte) error {
+	text = text[:min(len(text), maxVerdict)]
+	v := binary.LittleEndian.AppendUint32([]byte{which}, uint32(len(text)))
+	v = append(v, m.prove([]byte("verdict"), v[:1], nonce, theirs, text)...)
+	if err := conn.SetDeadline(time.Now().Add(patient)); err != nil {
+		return err
+	}
+	_, err := conn.Write(append(v, text...))
+	return err
 }
