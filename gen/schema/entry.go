@@ -54,13 +54,15 @@ func (l *loader) describe(e *entry) {
 
 // tagBits are the tags that descriptors carry at run time. The others are flags of Op,
 // for emitters and tests.
-var tagBits = map[string]ir.Tag{
-	"nondeterministic": ir.TagNondeterministic, "syncs": ir.TagSyncs, "tf32": ir.TagTF32, "hidden": ir.TagHidden,
-	"seeded": ir.TagSeeded, "writes": ir.TagWrites, "exact": ir.TagExact, "updates": ir.TagUpdates, "wide": ir.TagWide,
-	"product": ir.TagProduct, "convolution": ir.TagConvolution, "convolution_input": ir.TagGradInput, "convolution_weight": ir.TagGradWeight,
-	"channels": ir.TagChannels, "part": ir.TagPart, "orders": ir.TagOrders, "narrow": ir.TagNarrow,
-	"joins": ir.TagJoin, "pool": ir.TagPool, "unpool": ir.TagUnpool,
-}
+var tagBits = func() map[string]ir.Tag {
+	bits := map[string]ir.Tag{}
+	for n := range ir.TagNames() {
+		if n.Word != "" {
+			bits[n.Word] = n.Tag
+		}
+	}
+	return bits
+}()
 
 // tagFlags are the other tags.
 func tagFlags(op *Op) map[string]*bool {

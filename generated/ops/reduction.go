@@ -222,7 +222,7 @@ var deviationOp = ir.Op{
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"sqrt(max(a.squares - a.sum*(a.sum/count), 0)/divisor)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Deviation}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "deviation"}}},
-	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+	Tags: ir.TagReduction | ir.TagHidden | ir.TagWide,
 }
 
 // DeviationOp returns the descriptor of deviation, which must not be changed.
@@ -574,7 +574,7 @@ var momentsOp = ir.Op{
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor", "first.pivot + a.sum/count"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Moments}, {For: "cuda", Of: &code.Kernels{Module: "reduction", Symbol: "moments"}}},
-	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+	Tags: ir.TagReduction | ir.TagHidden | ir.TagWide,
 }
 
 // MomentsOp returns the descriptor of moments, which must not be changed.

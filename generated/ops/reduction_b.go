@@ -517,7 +517,7 @@ var prodFactorsOp = ir.Op{
 		}, Exprs: []string{"a.p*exp2(-floor(log2(abs(a.p))/2))*exp2(-floor(log2(abs(a.p))/2))", "max(min(floor(log2(abs(a.p))/2)*2 + a.e, 600), -600)", "min(a.zeros, 2)*9 + min(a.wild, 2)*3 + min(a.lost, 2)"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.ProdFactors}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "prod_factors"}}},
-	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+	Tags: ir.TagReduction | ir.TagHidden | ir.TagWide,
 }
 
 // ProdFactorsOp returns the descriptor of prod_factors, which must not be

@@ -132,7 +132,7 @@ var spreadOp = ir.Op{
 		}, First: []ir.First{{Name: "pivot", Expr: "where(isfinite(x), x, 0)"}}, Exprs: []string{"max(a.squares - a.sum*(a.sum/count), 0)/divisor"}},
 	},
 	Code: []ir.Code{{For: "cpu", Of: &cpu.Spread}, {For: "cuda", Of: &code.Kernels{Module: "reduction_b", Symbol: "spread"}}},
-	Tags: ir.TagReduction | ir.TagWide | ir.TagHidden,
+	Tags: ir.TagReduction | ir.TagHidden | ir.TagWide,
 }
 
 // SpreadOp returns the descriptor of spread, which must not be changed.

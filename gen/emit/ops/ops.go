@@ -5,6 +5,7 @@ package ops
 
 import (
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/dave/jennifer/jen"
@@ -191,27 +192,23 @@ var attrConst = map[ir.AttrKind]string{
 	ir.AttrBool: "AttrBool", ir.AttrEnum: "AttrEnum", ir.AttrDType: "AttrDType", ir.AttrString: "AttrString",
 }
 
-var tagNames = []struct {
-	tag  ir.Tag
-	name string
-}{
-	{ir.TagPointwise, "TagPointwise"}, {ir.TagReduction, "TagReduction"}, {ir.TagView, "TagView"},
-	{ir.TagNondeterministic, "TagNondeterministic"}, {ir.TagSeeded, "TagSeeded"}, {ir.TagSyncs, "TagSyncs"}, {ir.TagWrites, "TagWrites"},
-	{ir.TagWide, "TagWide"}, {ir.TagTF32, "TagTF32"}, {ir.TagFactory, "TagFactory"}, {ir.TagHidden, "TagHidden"}, {ir.TagExact, "TagExact"}, {ir.TagUpdates, "TagUpdates"},
-	{ir.TagProduct, "TagProduct"}, {ir.TagConvolution, "TagConvolution"}, {ir.TagSignless, "TagSignless"}, {ir.TagOrders, "TagOrders"}, {ir.TagNarrow, "TagNarrow"}, {ir.TagPart, "TagPart"},
-	{ir.TagGradInput, "TagGradInput"}, {ir.TagGradWeight, "TagGradWeight"}, {ir.TagChannels, "TagChannels"}, {ir.TagJoin, "TagJoin"}, {ir.TagPool, "TagPool"}, {ir.TagUnpool, "TagUnpool"},
-}
-
-func tagSet(tags ir.Tag) code {
-	var out code
-	for _, t := range tagNames {
-		switch {
-		case tags&t.tag == 0:
-		case out == nil:
-			out = gofile.IRName(t.name)
-		default:
-			out = out.Op("|").Add(gofile.IRName(t.name))
+// tagSet prints tags, nil for none. Bits without a name are printed as a number, so that none is lost.
+func tagSet(tags ir.Tag) (out code) {
+	or := func(c code) {
+		if out == nil {
+			out = c
+			return
 		}
+		out = out.Op("|").Add(c)
+	}
+	for n := range ir.TagNames() {
+		if tags&n.Tag != 0 {
+			or(gofile.IRName(n.Go))
+			tags &^= n.Tag
+		}
+	}
+	if tags != 0 {
+		or(jen.Op(strconv.FormatUint(uint64(tags), 10)))
 	}
 	return out
 }
