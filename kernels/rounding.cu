@@ -35,6 +35,16 @@ SINTER_ELEMENTWISE(floor_bfloat16, FloorFn<float32>, bfloat16, bfloat16)
 SINTER_ELEMENTWISE(floor_float32, FloorFn<float32>, float32, float32)
 SINTER_ELEMENTWISE(floor_float64, FloorFn<float64>, float64, float64)
 
+// FrexpGrad: g/exp2(cast(exponent))
+template <class T> struct FrexpGradFn {
+  typedef typename real_of<T>::type R;
+  SINTER_FN T operator()(long long index, T g, long long exponent) const { return g / sinter::exp2(sinter::cast<T>(exponent)); }
+};
+SINTER_ELEMENTWISE(frexp_grad_float16, FrexpGradFn<float32>, float16, float16, int64)
+SINTER_ELEMENTWISE(frexp_grad_bfloat16, FrexpGradFn<float32>, bfloat16, bfloat16, int64)
+SINTER_ELEMENTWISE(frexp_grad_float32, FrexpGradFn<float32>, float32, float32, int64)
+SINTER_ELEMENTWISE(frexp_grad_float64, FrexpGradFn<float64>, float64, float64, int64)
+
 // FrexpParts: mantissa, exponent
 template <class T> struct FrexpPartsFn {
   typedef typename real_of<T>::type R;

@@ -15,6 +15,7 @@ type own struct{ call, function, header string }
 var owns = [...]own{
 	{"lgamma", "sinter::log_gamma", "gamma.cuh"},
 	{"digamma", "sinter::psi", "gamma.cuh"},
+	{"floordiv", "sinter::floor_quotient", "quotient.cuh"},
 	{complexPower, "sinter::power", "power.cuh"},
 	{uniformRemainder, "sinter::remainder_by", "remainder.cuh"},
 }

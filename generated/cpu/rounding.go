@@ -73,6 +73,26 @@ var Floor = vector.Code{
 	Vectors: floorVectors,
 }
 
+// frexpGrad: g/exp2(cast(exponent))
+func frexpGrad[T num.Float](g T, exponent int64) T {
+	return g / num.Exp2(T(exponent))
+}
+
+func frexpGradLoop[T num.Float](n int, p []unsafe.Pointer, _ []ir.Scalar, _ int64) {
+	out, g, exponent := unsafe.Slice((*T)(p[0]), n), unsafe.Slice((*T)(p[1]), n), unsafe.Slice((*int64)(p[2]), n)
+	for i := range out {
+		out[i] = frexpGrad(g[i], exponent[i])
+	}
+}
+
+// FrexpGrad holds the loops of frexp_grad, by variant and compute dtype.
+var FrexpGrad = vector.Code{
+	Loops: []*[ir.NumDTypes]vector.Func{
+		{ir.Float32: frexpGradLoop[float32], ir.Float64: frexpGradLoop[float64]},
+	},
+	Vectors: frexpGradVectors,
+}
+
 // frexpParts: mantissa, exponent
 func frexpParts[T num.Float](x T) (T, int64) {
 	t0 := x != 0 && num.IsFinite(x)

@@ -71,6 +71,18 @@ func floorFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 func floorFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape
+func frexpGradFloat32AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func frexpGradFloat32AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func frexpGradFloat64AVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
+func frexpGradFloat64AVX512(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
+
+//go:noescape
 func roundFloat32PastAVX2(n int, p []unsafe.Pointer, s []ir.Scalar, index int64)
 
 //go:noescape

@@ -29,6 +29,11 @@ var floorVectors = []vector.Loop{
 	{Variant: 0, DType: ir.Float64, AVX2: floorFloat64AVX2, AVX512: floorFloat64AVX512},
 }
 
+var frexpGradVectors = []vector.Loop{
+	{Variant: 0, DType: ir.Float32, AVX2: frexpGradFloat32AVX2, AVX512: frexpGradFloat32AVX512},
+	{Variant: 0, DType: ir.Float64, AVX2: frexpGradFloat64AVX2, AVX512: frexpGradFloat64AVX512},
+}
+
 var frexpPartsVectors []vector.Loop
 
 var roundVectors = []vector.Loop{

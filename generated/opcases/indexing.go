@@ -242,6 +242,38 @@ var indexFillCase = optest.Operator{
 	},
 }
 
+var indexFilledCase = optest.Operator{
+	Op:     ops.IndexFilledOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.IndexFilled(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Scalar)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.IntScalar(0))},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(1), ir.ScalarValue(ir.IntScalar(2))}, Values: []string{"", "index(4)"}},
+		{Shapes: [][]int{{}, {1}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "index(1)"}},
+	},
+	Grad: []bool{true, false},
+}
+
+var indexMaskedCase = optest.Operator{
+	Op:     ops.IndexMaskedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.IndexMasked(a.In[0], int(a.Attrs[0].Int), a.In[1], a.Attrs[1].Scalar)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.IntScalar(0))},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}, {2}}, Attrs: []ir.Value{ir.IntValue(1), ir.ScalarValue(ir.IntScalar(2))}, Values: []string{"", "index(4)"}},
+		{Shapes: [][]int{{}, {1}}, Attrs: []ir.Value{ir.IntValue(0), ir.ScalarValue(ir.BoolScalar(true))}, Values: []string{"", "index(1)"}},
+	},
+	Grad: []bool{true, false},
+}
+
 var indexReduceCase = optest.Operator{
 	Op:     ops.IndexReduceOp(),
 	Schema: "ops.yaml",
@@ -543,39 +575,4 @@ var scatterAddCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
 		}},
 	},
-}
-
-var scatterAmaxCase = optest.Operator{
-	Op:     ops.ScatterAmaxOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScatterAmax(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
-		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(1)", ""}},
-	},
-	Grad:    []bool{true, false, true},
-	Rounded: true,
-}
-
-var scatterAminCase = optest.Operator{
-	Op:     ops.ScatterAminOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScatterAmin(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
-	},
-	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
-		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
-	},
-	Grad:    []bool{true, false, true},
-	Rounded: true,
 }

@@ -10,6 +10,41 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterAmaxCase = optest.Operator{
+	Op:     ops.ScatterAmaxOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScatterAmax(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(1)", ""}},
+	},
+	Grad:    []bool{true, false, true},
+	Rounded: true,
+}
+
+var scatterAminCase = optest.Operator{
+	Op:     ops.ScatterAminOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScatterAmin(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2], a.Attrs[1].Int != 0)}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.BoolValue(false)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.BoolValue(true)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 3}}, Attrs: []ir.Value{ir.IntValue(1), ir.BoolValue(false)}, Values: []string{"", "index(5)", ""}},
+	},
+	Grad:    []bool{true, false, true},
+	Rounded: true,
+}
+
 var scatterBaseCase = optest.Operator{
 	Op:     ops.ScatterBaseOp(),
 	Schema: "ops.yaml",

@@ -166,6 +166,38 @@ var dotCase = optest.Operator{
 	},
 }
 
+var dotFoldedCase = optest.Operator{
+	Op:     ops.DotFoldedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DotFolded(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}, {3}}},
+		{Shapes: [][]int{{0}, {0}}},
+		{Shapes: [][]int{{3000}, {3000}}},
+	},
+	Grad: []bool{true, true},
+}
+
+var dotInOneCase = optest.Operator{
+	Op:     ops.DotInOneOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.DotInOne(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3}, {3}}},
+		{Shapes: [][]int{{0}, {0}}},
+		{Shapes: [][]int{{3000}, {3000}}},
+	},
+	Grad: []bool{true, true},
+}
+
 var einsumCase = optest.Operator{
 	Op:     ops.EinsumOp(),
 	Schema: "ops.yaml",

@@ -99,6 +99,24 @@ var frexpBitsCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var frexpGradCase = optest.Operator{
+	Op:     ops.FrexpGradOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FrexpGrad(a.In[0], a.In[1])}
+	},
+	Domain:  [2]float64{-2, 2},
+	Domains: [][2]float64{{-4, 4}, {-8, 8}},
+	ULP:     1,
+	Cases: []optest.Case{
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(3)}, Want: []ir.Scalar{ir.FloatScalar(0.125)}},
+		{In: []ir.Scalar{ir.IntScalar(-3), ir.IntScalar(-1)}, Want: []ir.Scalar{ir.IntScalar(-6)}},
+		{In: []ir.Scalar{ir.IntScalar(5), ir.IntScalar(0)}, Want: []ir.Scalar{ir.IntScalar(5)}},
+		{In: []ir.Scalar{ir.IntScalar(1), ir.IntScalar(16)}, Want: []ir.Scalar{ir.FloatScalar(1.52587890625e-05)}},
+	},
+	Grad: []bool{true, false},
+}
+
 var frexpPartsCase = optest.Operator{
 	Op:     ops.FrexpPartsOp(),
 	Schema: "ops.yaml",

@@ -495,14 +495,93 @@ func IndexFill(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *co
 }
 
 func indexFillCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
-	wide := Reshape(WrappedIndex(index, shapes.Size(x.Shape(), dim)), shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
-	return Scatter(x, dim, Expand(wide, shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), core.ScalarTensor(value))
+	return IndexFilled(x, dim, WrappedIndex(index, shapes.Size(x.Shape(), dim)), value)
 }
 
 // IndexFillOut is IndexFill with the result written to dst, which has its
 // shape and device.
 func IndexFillOut(dst, x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) error {
 	return core.CopyOut(dst, &indexFillOp, IndexFill(x, dim, index, value))
+}
+
+var indexFilledOp = ir.Op{
+	Name:    "index_filled",
+	Doc:     "is index_fill by places without a sign.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "value", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// IndexFilledOp returns the descriptor of index_filled, which must not be
+// changed.
+func IndexFilledOp() *ir.Op {
+	return &indexFilledOp
+}
+
+// IndexFilled is index_fill by places without a sign.
+func IndexFilled(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
+	if core.InParts(&indexFilledOp, nil, x, index) {
+		return IndexMasked(x, dim, index, value)
+	}
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&indexFilledOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return indexFilledCompose(x, dim, index, value)
+	})
+	core.Composed(&indexFilledOp, in, out)
+	return out
+}
+
+func indexFilledCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
+	wide := Reshape(index, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, ir.NumElements(index.Shape())))
+	return Scatter(x, dim, Expand(wide, shapes.WithSize(x.Shape(), dim, ir.NumElements(index.Shape()))), core.ScalarTensor(value))
+}
+
+var indexMaskedOp = ir.Op{
+	Name:    "index_masked",
+	Doc:     "is index_filled by a mask of the slices.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "value", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// IndexMaskedOp returns the descriptor of index_masked, which must not be
+// changed.
+func IndexMaskedOp() *ir.Op {
+	return &indexMaskedOp
+}
+
+// IndexMasked is index_filled by a mask of the slices.
+func IndexMasked(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&indexMaskedOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return indexMaskedCompose(x, dim, index, value)
+	})
+	core.Composed(&indexMaskedOp, in, out)
+	return out
+}
+
+func indexMaskedCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
+	n := shapes.Size(x.Shape(), dim)
+	marks := Scatter(Expand(ToType(ZerosIndex([]int{}, core.PlacementLike(x)), ir.Bool), []int{n}), 0, index, core.ScalarTensor(ir.BoolScalar(true)))
+	return MaskedFill(x, Reshape(marks, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, n)), core.ScalarTensor(value))
 }
 
 var indexReduceOp = ir.Op{
@@ -554,107 +633,4 @@ func indexReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, reduce
 // shape and device.
 func IndexReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) error {
 	return core.CopyOut(dst, &indexReduceOp, IndexReduce(x, dim, index, src, reduce, includeSelf))
-}
-
-var indexSelectOp = ir.Op{
-	Name:    "index_select",
-	Doc:     "returns the slices of x along dim that index names, in its order.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexSelect}}},
-	Tags:    ir.TagExact | ir.TagSignless,
-}
-
-// IndexSelectOp returns the descriptor of index_select, which must not be
-// changed.
-func IndexSelectOp() *ir.Op {
-	return &indexSelectOp
-}
-
-// IndexSelect returns the slices of x along dim that index names, in its
-// order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
-// result has as many elements as index.
-func IndexSelect(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
-	return core.KernelOne(indexSelectApply(x, dim, index))
-}
-
-func indexSelectApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:    &indexSelectOp,
-		In:    []*core.Tensor{x, index},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.IndexSelectShape(x.Shape(), dim, index.Shape()))
-		},
-		Backward: indexSelectBackward,
-		Save:     core.SaveIn(1),
-	}
-}
-
-// IndexSelectOut is IndexSelect with the result written to dst, which has its
-// shape and device.
-func IndexSelectOut(dst, x *core.Tensor, dim int, index *core.Tensor) error {
-	return core.KernelOut(dst, indexSelectApply(x, dim, index))
-}
-
-// indexSelectBackward is the gradient of index_select.
-func indexSelectBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	dim := int(grad.Attr(0).Int)
-	grad.Set(0, fit(grad, 0, IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(0)), dim, index, dy)))
-}
-
-var maskedSelectOp = ir.Op{
-	Name:    "masked_select",
-	Doc:     "returns the elements of x where the bool tensor mask is true, in row-major order, as a tensor of one axis.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagSyncs,
-}
-
-// MaskedSelectOp returns the descriptor of masked_select, which must not be
-// changed.
-func MaskedSelectOp() *ir.Op {
-	return &maskedSelectOp
-}
-
-// MaskedSelect returns the elements of x where the bool tensor mask is true,
-// in row-major order, as a tensor of one axis. X and mask broadcast. The host
-// waits for the number of elements.
-func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, mask}
-	if t := core.Refused(&maskedSelectOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return maskedSelectCompose(x, mask)
-	})
-	core.Composed(&maskedSelectOp, in, out)
-	return out
-}
-
-func maskedSelectCompose(x, mask *core.Tensor) *core.Tensor {
-	both := shapes.BroadcastInts(x.Shape(), mask.Shape())
-	chosen := Expand(mask, both)
-	item1, err := core.Item(CountNonzero(chosen, nil, false))
-	if err != nil {
-		return core.Fail(&maskedSelectOp, err)
-	}
-	return MaskedSelectSized(Expand(x, both), chosen, int(item1.Int()))
-}
-
-// MaskedSelectOut is MaskedSelect with the result written to dst, which has
-// its shape and device.
-func MaskedSelectOut(dst, x, mask *core.Tensor) error {
-	return core.CopyOut(dst, &maskedSelectOp, MaskedSelect(x, mask))
 }

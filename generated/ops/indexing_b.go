@@ -11,6 +11,109 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var indexSelectOp = ir.Op{
+	Name:    "index_select",
+	Doc:     "returns the slices of x along dim that index names, in its order.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.IndexSelect)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.IndexSelect}}},
+	Tags:    ir.TagExact | ir.TagSignless,
+}
+
+// IndexSelectOp returns the descriptor of index_select, which must not be
+// changed.
+func IndexSelectOp() *ir.Op {
+	return &indexSelectOp
+}
+
+// IndexSelect returns the slices of x along dim that index names, in its
+// order. Index is an int32 or int64 tensor of rank 1 or 0; along dim the
+// result has as many elements as index.
+func IndexSelect(x *core.Tensor, dim int, index *core.Tensor) *core.Tensor {
+	return core.KernelOne(indexSelectApply(x, dim, index))
+}
+
+func indexSelectApply(x *core.Tensor, dim int, index *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:    &indexSelectOp,
+		In:    []*core.Tensor{x, index},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.IndexSelectShape(x.Shape(), dim, index.Shape()))
+		},
+		Backward: indexSelectBackward,
+		Save:     core.SaveIn(1),
+	}
+}
+
+// IndexSelectOut is IndexSelect with the result written to dst, which has its
+// shape and device.
+func IndexSelectOut(dst, x *core.Tensor, dim int, index *core.Tensor) error {
+	return core.KernelOut(dst, indexSelectApply(x, dim, index))
+}
+
+// indexSelectBackward is the gradient of index_select.
+func indexSelectBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	dim := int(grad.Attr(0).Int)
+	grad.Set(0, fit(grad, 0, IndexAdd(Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(0)), dim, index, dy)))
+}
+
+var maskedSelectOp = ir.Op{
+	Name:    "masked_select",
+	Doc:     "returns the elements of x where the bool tensor mask is true, in row-major order, as a tensor of one axis.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "mask", DTypes: ir.ClassBool, Fixed: ir.Bool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagSyncs,
+}
+
+// MaskedSelectOp returns the descriptor of masked_select, which must not be
+// changed.
+func MaskedSelectOp() *ir.Op {
+	return &maskedSelectOp
+}
+
+// MaskedSelect returns the elements of x where the bool tensor mask is true,
+// in row-major order, as a tensor of one axis. X and mask broadcast. The host
+// waits for the number of elements.
+func MaskedSelect(x, mask *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, mask}
+	if t := core.Refused(&maskedSelectOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return maskedSelectCompose(x, mask)
+	})
+	core.Composed(&maskedSelectOp, in, out)
+	return out
+}
+
+func maskedSelectCompose(x, mask *core.Tensor) *core.Tensor {
+	both := shapes.BroadcastInts(x.Shape(), mask.Shape())
+	chosen := Expand(mask, both)
+	item1, err := core.Item(CountNonzero(chosen, nil, false))
+	if err != nil {
+		return core.Fail(&maskedSelectOp, err)
+	}
+	return MaskedSelectSized(Expand(x, both), chosen, int(item1.Int()))
+}
+
+// MaskedSelectOut is MaskedSelect with the result written to dst, which has
+// its shape and device.
+func MaskedSelectOut(dst, x, mask *core.Tensor) error {
+	return core.CopyOut(dst, &maskedSelectOp, MaskedSelect(x, mask))
+}
+
 var maskedSelectSizedOp = ir.Op{
 	Name:    "masked_select_sized",
 	Doc:     "returns the n elements of x where the bool tensor mask, of x's shape, is true, in row-major order.",
@@ -531,118 +634,4 @@ func scatterGradSrc(grad *core.Grad) *core.Tensor {
 		return Sum(g, nil, false, ir.Invalid)
 	}
 	return PadConstant(g, shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
-}
-
-var scatterAddOp = ir.Op{
-	Name:    "scatter_add",
-	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterAdd}}},
-	Tags:    ir.TagNondeterministic | ir.TagUpdates | ir.TagSignless,
-}
-
-// ScatterAddOp returns the descriptor of scatter_add, which must not be
-// changed.
-func ScatterAddOp() *ir.Op {
-	return &scatterAddOp
-}
-
-// ScatterAdd returns a copy of x to which the elements of src are added where
-// index says: out[index[i][j]][j] += src[i][j] for dim 0. For bools the sum
-// is logical or. Index is an int32 or int64 tensor of x's rank, no larger
-// than src, and no larger than x along the other axes.
-func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.KernelOne(scatterAddApply(x, dim, index, src))
-}
-
-func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:    &scatterAddOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAddBackward,
-		Save:     core.SaveIn(1),
-	}
-}
-
-// ScatterAddOut is ScatterAdd with the result written to dst, which has its
-// shape and device.
-func ScatterAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
-	return core.KernelOut(dst, scatterAddApply(x, dim, index, src))
-}
-
-// scatterAddBackward is the gradient of scatter_add.
-func scatterAddBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	if grad.Needs(0) {
-		grad.Set(0, fit(grad, 0, dy))
-	}
-	if grad.Needs(2) {
-		index := grad.In(1)
-		dim := int(grad.Attr(0).Int)
-		grad.Set(2, fit(grad, 2, PadConstant(Gather(dy, dim, index), shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))))
-	}
-}
-
-var scatterAmaxOp = ir.Op{
-	Name:    "scatter_amax",
-	Doc:     "is scatter_reduce with amax, for src of index's shape.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassReal | ir.ClassBool,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMax}}},
-	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
-}
-
-// ScatterAmaxOp returns the descriptor of scatter_amax, which must not be
-// changed.
-func ScatterAmaxOp() *ir.Op {
-	return &scatterAmaxOp
-}
-
-// ScatterAmax is scatter_reduce with amax, for src of index's shape.
-func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
-	return core.KernelOne(core.Apply{
-		Op:    &scatterAmaxOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterAmaxBackward,
-		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
-	})
-}
-
-// scatterAmaxBackward is the gradient of scatter_amax.
-func scatterAmaxBackward(grad *core.Grad) {
-	if grad.Needs(0) || grad.Needs(2) {
-		dy := grad.Dy(0)
-		x := grad.In(0)
-		index := grad.In(1)
-		src := grad.In(2)
-		out := grad.Out(0)
-		dim := int(grad.Attr(0).Int)
-		includeSelf := grad.Attr(1).Int != 0
-		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
-		if grad.Needs(0) {
-			grad.Set(0, fit(grad, 0, dx))
-		}
-		if grad.Needs(2) {
-			grad.Set(2, fit(grad, 2, dsrc))
-		}
-	}
 }

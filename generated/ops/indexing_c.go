@@ -12,6 +12,120 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterAddOp = ir.Op{
+	Name:    "scatter_add",
+	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterAdd)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterAdd}}},
+	Tags:    ir.TagNondeterministic | ir.TagUpdates | ir.TagSignless,
+}
+
+// ScatterAddOp returns the descriptor of scatter_add, which must not be
+// changed.
+func ScatterAddOp() *ir.Op {
+	return &scatterAddOp
+}
+
+// ScatterAdd returns a copy of x to which the elements of src are added where
+// index says: out[index[i][j]][j] += src[i][j] for dim 0. For bools the sum
+// is logical or. Index is an int32 or int64 tensor of x's rank, no larger
+// than src, and no larger than x along the other axes.
+func ScatterAdd(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
+	return core.KernelOne(scatterAddApply(x, dim, index, src))
+}
+
+func scatterAddApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:    &scatterAddOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAddBackward,
+		Save:     core.SaveIn(1),
+	}
+}
+
+// ScatterAddOut is ScatterAdd with the result written to dst, which has its
+// shape and device.
+func ScatterAddOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
+	return core.KernelOut(dst, scatterAddApply(x, dim, index, src))
+}
+
+// scatterAddBackward is the gradient of scatter_add.
+func scatterAddBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(2) {
+		index := grad.In(1)
+		dim := int(grad.Attr(0).Int)
+		grad.Set(2, fit(grad, 2, PadConstant(Gather(dy, dim, index), shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))))
+	}
+}
+
+var scatterAmaxOp = ir.Op{
+	Name:    "scatter_amax",
+	Doc:     "is scatter_reduce with amax, for src of index's shape.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassReal | ir.ClassBool,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.ScatterMax)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.ScatterMax}}},
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagOrders,
+}
+
+// ScatterAmaxOp returns the descriptor of scatter_amax, which must not be
+// changed.
+func ScatterAmaxOp() *ir.Op {
+	return &scatterAmaxOp
+}
+
+// ScatterAmax is scatter_reduce with amax, for src of index's shape.
+func ScatterAmax(x *core.Tensor, dim int, index, src *core.Tensor, includeSelf bool) *core.Tensor {
+	return core.KernelOne(core.Apply{
+		Op:    &scatterAmaxOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.BoolValue(includeSelf)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterAmaxBackward,
+		Save:     core.SaveIn(0) | core.SaveIn(1) | core.SaveIn(2) | core.SaveOut(0),
+	})
+}
+
+// scatterAmaxBackward is the gradient of scatter_amax.
+func scatterAmaxBackward(grad *core.Grad) {
+	if grad.Needs(0) || grad.Needs(2) {
+		dy := grad.Dy(0)
+		x := grad.In(0)
+		index := grad.In(1)
+		src := grad.In(2)
+		out := grad.Out(0)
+		dim := int(grad.Attr(0).Int)
+		includeSelf := grad.Attr(1).Int != 0
+		dx, dsrc := ScatterExtremeGrad(dy, x, out, dim, index, src, includeSelf)
+		if grad.Needs(0) {
+			grad.Set(0, fit(grad, 0, dx))
+		}
+		if grad.Needs(2) {
+			grad.Set(2, fit(grad, 2, dsrc))
+		}
+	}
+}
+
 var scatterAminOp = ir.Op{
 	Name:    "scatter_amin",
 	Doc:     "is scatter_reduce with amin, for src of index's shape.",
@@ -541,134 +655,4 @@ func takeCompose(x, index *core.Tensor) *core.Tensor {
 // device.
 func TakeOut(dst, x, index *core.Tensor) error {
 	return core.CopyOut(dst, &takeOp, Take(x, index))
-}
-
-var takeAlongDimOp = ir.Op{
-	Name:    "take_along_dim",
-	Doc:     "returns the elements of x that the int32 or int64 tensor index names along dim, as gather does, where x and index broadcast along the other axes and a negative index counts from the end.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TakeAlongDimOp returns the descriptor of take_along_dim, which must not be
-// changed.
-func TakeAlongDimOp() *ir.Op {
-	return &takeAlongDimOp
-}
-
-// TakeAlongDim returns the elements of x that the int32 or int64 tensor index
-// names along dim, as gather does, where x and index broadcast along the
-// other axes and a negative index counts from the end.
-func TakeAlongDim(x, index *core.Tensor, dim int) *core.Tensor {
-	in := []*core.Tensor{x, index}
-	if t := core.Refused(&takeAlongDimOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return takeAlongDimCompose(x, index, dim)
-	})
-	core.Composed(&takeAlongDimOp, in, out)
-	return out
-}
-
-func takeAlongDimCompose(x, index *core.Tensor, dim int) *core.Tensor {
-	if len(x.Shape()) == 0 || len(index.Shape()) != len(x.Shape()) {
-		return Refuse(x, "x and index must have the same number of axes, one or more")
-	}
-	both := shapes.BroadcastInts(shapes.WithSize(x.Shape(), dim, 1), shapes.WithSize(index.Shape(), dim, 1))
-	at := Expand(WrappedIndex(index, shapes.Size(x.Shape(), dim)), shapes.WithSize(both, dim, shapes.Size(index.Shape(), dim)))
-	return Gather(Expand(x, shapes.WithSize(both, dim, shapes.Size(x.Shape(), dim))), dim, at)
-}
-
-// TakeAlongDimOut is TakeAlongDim with the result written to dst, which has
-// its shape and device.
-func TakeAlongDimOut(dst, x, index *core.Tensor, dim int) error {
-	return core.CopyOut(dst, &takeAlongDimOp, TakeAlongDim(x, index, dim))
-}
-
-var trilOp = ir.Op{
-	Name:    "tril",
-	Doc:     "returns the matrices in the last two axes of x with zeros above the diagonal that lies diagonal columns right of the main one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TrilOp returns the descriptor of tril, which must not be changed.
-func TrilOp() *ir.Op {
-	return &trilOp
-}
-
-// Tril returns the matrices in the last two axes of x with zeros above the
-// diagonal that lies diagonal columns right of the main one.
-func Tril(x *core.Tensor, diagonal int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&trilOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return trilCompose(x, diagonal)
-	})
-	core.Composed(&trilOp, in, out)
-	return out
-}
-
-func trilCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return Band(WithAxes(x, 2), -shapes.Size(x.Shape(), -2), diagonal)
-}
-
-// TrilOut is Tril with the result written to dst, which has its shape and
-// device.
-func TrilOut(dst, x *core.Tensor, diagonal int) error {
-	return core.CopyOut(dst, &trilOp, Tril(x, diagonal))
-}
-
-var triuOp = ir.Op{
-	Name:    "triu",
-	Doc:     "returns the matrices in the last two axes of x with zeros below the diagonal that lies diagonal columns right of the main one.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TriuOp returns the descriptor of triu, which must not be changed.
-func TriuOp() *ir.Op {
-	return &triuOp
-}
-
-// Triu returns the matrices in the last two axes of x with zeros below the
-// diagonal that lies diagonal columns right of the main one.
-func Triu(x *core.Tensor, diagonal int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&triuOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return triuCompose(x, diagonal)
-	})
-	core.Composed(&triuOp, in, out)
-	return out
-}
-
-func triuCompose(x *core.Tensor, diagonal int) *core.Tensor {
-	return Band(WithAxes(x, 2), diagonal, shapes.Size(x.Shape(), -1))
-}
-
-// TriuOut is Triu with the result written to dst, which has its shape and
-// device.
-func TriuOut(dst, x *core.Tensor, diagonal int) error {
-	return core.CopyOut(dst, &triuOp, Triu(x, diagonal))
 }

@@ -6,8 +6,139 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var takeAlongDimOp = ir.Op{
+	Name:    "take_along_dim",
+	Doc:     "returns the elements of x that the int32 or int64 tensor index names along dim, as gather does, where x and index broadcast along the other axes and a negative index counts from the end.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// TakeAlongDimOp returns the descriptor of take_along_dim, which must not be
+// changed.
+func TakeAlongDimOp() *ir.Op {
+	return &takeAlongDimOp
+}
+
+// TakeAlongDim returns the elements of x that the int32 or int64 tensor index
+// names along dim, as gather does, where x and index broadcast along the
+// other axes and a negative index counts from the end.
+func TakeAlongDim(x, index *core.Tensor, dim int) *core.Tensor {
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&takeAlongDimOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return takeAlongDimCompose(x, index, dim)
+	})
+	core.Composed(&takeAlongDimOp, in, out)
+	return out
+}
+
+func takeAlongDimCompose(x, index *core.Tensor, dim int) *core.Tensor {
+	if len(x.Shape()) == 0 || len(index.Shape()) != len(x.Shape()) {
+		return Refuse(x, "x and index must have the same number of axes, one or more")
+	}
+	both := shapes.BroadcastInts(shapes.WithSize(x.Shape(), dim, 1), shapes.WithSize(index.Shape(), dim, 1))
+	at := Expand(WrappedIndex(index, shapes.Size(x.Shape(), dim)), shapes.WithSize(both, dim, shapes.Size(index.Shape(), dim)))
+	return Gather(Expand(x, shapes.WithSize(both, dim, shapes.Size(x.Shape(), dim))), dim, at)
+}
+
+// TakeAlongDimOut is TakeAlongDim with the result written to dst, which has
+// its shape and device.
+func TakeAlongDimOut(dst, x, index *core.Tensor, dim int) error {
+	return core.CopyOut(dst, &takeAlongDimOp, TakeAlongDim(x, index, dim))
+}
+
+var trilOp = ir.Op{
+	Name:    "tril",
+	Doc:     "returns the matrices in the last two axes of x with zeros above the diagonal that lies diagonal columns right of the main one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// TrilOp returns the descriptor of tril, which must not be changed.
+func TrilOp() *ir.Op {
+	return &trilOp
+}
+
+// Tril returns the matrices in the last two axes of x with zeros above the
+// diagonal that lies diagonal columns right of the main one.
+func Tril(x *core.Tensor, diagonal int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&trilOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return trilCompose(x, diagonal)
+	})
+	core.Composed(&trilOp, in, out)
+	return out
+}
+
+func trilCompose(x *core.Tensor, diagonal int) *core.Tensor {
+	return Band(WithAxes(x, 2), -shapes.Size(x.Shape(), -2), diagonal)
+}
+
+// TrilOut is Tril with the result written to dst, which has its shape and
+// device.
+func TrilOut(dst, x *core.Tensor, diagonal int) error {
+	return core.CopyOut(dst, &trilOp, Tril(x, diagonal))
+}
+
+var triuOp = ir.Op{
+	Name:    "triu",
+	Doc:     "returns the matrices in the last two axes of x with zeros below the diagonal that lies diagonal columns right of the main one.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "diagonal", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// TriuOp returns the descriptor of triu, which must not be changed.
+func TriuOp() *ir.Op {
+	return &triuOp
+}
+
+// Triu returns the matrices in the last two axes of x with zeros below the
+// diagonal that lies diagonal columns right of the main one.
+func Triu(x *core.Tensor, diagonal int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&triuOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return triuCompose(x, diagonal)
+	})
+	core.Composed(&triuOp, in, out)
+	return out
+}
+
+func triuCompose(x *core.Tensor, diagonal int) *core.Tensor {
+	return Band(WithAxes(x, 2), diagonal, shapes.Size(x.Shape(), -1))
+}
+
+// TriuOut is Triu with the result written to dst, which has its shape and
+// device.
+func TriuOut(dst, x *core.Tensor, diagonal int) error {
+	return core.CopyOut(dst, &triuOp, Triu(x, diagonal))
+}
 
 var unlessIndexOp = ir.Op{
 	Name:    "unless_index",

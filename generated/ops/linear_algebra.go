@@ -415,6 +415,9 @@ func Dot(x, y *core.Tensor) *core.Tensor {
 }
 
 func dotCompose(x, y *core.Tensor) *core.Tensor {
+	if shapes.IsFloat(x.DType()) && x.DType() == y.DType() && ir.NumElements(x.Shape()) == ir.NumElements(y.Shape()) {
+		return DotFolded(WithRank(x, 1), WithRank(y, 1))
+	}
 	return MatMul(WithRank(x, 1), WithRank(y, 1))
 }
 
@@ -422,6 +425,76 @@ func dotCompose(x, y *core.Tensor) *core.Tensor {
 // device.
 func DotOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &dotOp, Dot(x, y))
+}
+
+var dotFoldedOp = ir.Op{
+	Name:    "dot_folded",
+	Doc:     "is dot of as many elements of one dtype.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu"}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// DotFoldedOp returns the descriptor of dot_folded, which must not be
+// changed.
+func DotFoldedOp() *ir.Op {
+	return &dotFoldedOp
+}
+
+// DotFolded is dot of as many elements of one dtype.
+func DotFolded(x, y *core.Tensor) *core.Tensor {
+	if core.InParts(&dotFoldedOp, nil, x, y) {
+		return DotInOne(x, y)
+	}
+	in := []*core.Tensor{x, y}
+	if t := core.Refused(&dotFoldedOp, in...); t != nil {
+		return t
+	}
+	out := dotFoldedCompose(x, y)
+	core.Composed(&dotFoldedOp, in, out)
+	return out
+}
+
+func dotFoldedCompose(x, y *core.Tensor) *core.Tensor {
+	return MatMul(x, y)
+}
+
+var dotInOneOp = ir.Op{
+	Name:    "dot_in_one",
+	Doc:     "is dot_folded by a fold.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "y"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// DotInOneOp returns the descriptor of dot_in_one, which must not be changed.
+func DotInOneOp() *ir.Op {
+	return &dotInOneOp
+}
+
+// DotInOne is dot_folded by a fold.
+func DotInOne(x, y *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, y}
+	if t := core.Refused(&dotInOneOp, in...); t != nil {
+		return t
+	}
+	out := dotInOneCompose(x, y)
+	core.Composed(&dotInOneOp, in, out)
+	return out
+}
+
+func dotInOneCompose(x, y *core.Tensor) *core.Tensor {
+	return Dots(x, y, []int{0}, false)
 }
 
 var einsumOp = ir.Op{
@@ -583,51 +656,4 @@ func kronCompose(x, y *core.Tensor) *core.Tensor {
 // device.
 func KronOut(dst, x, y *core.Tensor) error {
 	return core.CopyOut(dst, &kronOp, Kron(x, y))
-}
-
-var linearOp = ir.Op{
-	Name:    "linear",
-	Doc:     "returns x @ weight' + bias for x [..., in], weight [out, in] and bias [out].",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassNum,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// LinearOp returns the descriptor of linear, which must not be changed.
-func LinearOp() *ir.Op {
-	return &linearOp
-}
-
-// Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
-// bias [out].
-func Linear(x, weight, bias *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, weight, bias}
-	if t := core.Refused(&linearOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return linearCompose(x, weight, bias)
-	})
-	core.Composed(&linearOp, in, out)
-	return out
-}
-
-func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
-	y := T(weight)
-	if bias == nil {
-		return MatMul(x, y)
-	}
-	if shapes.IsInt(weight.DType()) || len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || shapes.Size(bias.Shape(), 0) != shapes.Size(weight.Shape(), 0) {
-		return MatMulPlus(x, y, bias)
-	}
-	return MatMulBias(x, y, bias)
-}
-
-// LinearOut is Linear with the result written to dst, which has its shape and
-// device.
-func LinearOut(dst, x, weight, bias *core.Tensor) error {
-	return core.CopyOut(dst, &linearOp, Linear(x, weight, bias))
 }

@@ -12,6 +12,53 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var linearOp = ir.Op{
+	Name:    "linear",
+	Doc:     "returns x @ weight' + bias for x [..., in], weight [out, in] and bias [out].",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "weight"}, {Name: "bias", Optional: true}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassNum,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// LinearOp returns the descriptor of linear, which must not be changed.
+func LinearOp() *ir.Op {
+	return &linearOp
+}
+
+// Linear returns x @ weight' + bias for x [..., in], weight [out, in] and
+// bias [out].
+func Linear(x, weight, bias *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, weight, bias}
+	if t := core.Refused(&linearOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return linearCompose(x, weight, bias)
+	})
+	core.Composed(&linearOp, in, out)
+	return out
+}
+
+func linearCompose(x, weight, bias *core.Tensor) *core.Tensor {
+	y := T(weight)
+	if bias == nil {
+		return MatMul(x, y)
+	}
+	if shapes.IsInt(weight.DType()) || len(weight.Shape()) != 2 || len(bias.Shape()) != 1 || shapes.Size(bias.Shape(), 0) != shapes.Size(weight.Shape(), 0) {
+		return MatMulPlus(x, y, bias)
+	}
+	return MatMulBias(x, y, bias)
+}
+
+// LinearOut is Linear with the result written to dst, which has its shape and
+// device.
+func LinearOut(dst, x, weight, bias *core.Tensor) error {
+	return core.CopyOut(dst, &linearOp, Linear(x, weight, bias))
+}
+
 var matMulOp = ir.Op{
 	Name:    "matmul",
 	Doc:     "returns the matrix product.",
@@ -612,30 +659,4 @@ func scaledBackward(grad *core.Grad) {
 	} else {
 		grad.Set(0, fit(grad, 0, scaledGradX(dy, alpha)))
 	}
-}
-
-var scaledGradXOp = ir.Op{
-	Name:    "scaled_grad_x",
-	Doc:     "returns the gradient of scaled with respect to x, from the gradient dy of its result.",
-	Kind:    ir.Elementwise,
-	In:      []ir.Operand{{Name: "dy"}},
-	Attrs:   []ir.Attr{{Name: "alpha", Kind: ir.AttrScalar}},
-	Out:     []ir.Result{{Name: "dx"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteArith,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"dy*conj(alpha)"}},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledGradX}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_grad_x"}}},
-	Tags: ir.TagPointwise | ir.TagHidden,
-}
-
-// scaledGradX returns the gradient of scaled with respect to x, from the
-// gradient dy of its result.
-func scaledGradX(dy *core.Tensor, alpha ir.Scalar) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &scaledGradXOp,
-		Attrs: []ir.Value{ir.ScalarValue(alpha)},
-	}, dy)
 }

@@ -10,6 +10,32 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scaledGradXOp = ir.Op{
+	Name:    "scaled_grad_x",
+	Doc:     "returns the gradient of scaled with respect to x, from the gradient dy of its result.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "dy"}},
+	Attrs:   []ir.Attr{{Name: "alpha", Kind: ir.AttrScalar}},
+	Out:     []ir.Result{{Name: "dx"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteArith,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"dy*conj(alpha)"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.ScaledGradX}, {For: "cuda", Of: &code.Kernels{Module: "linear_algebra", Symbol: "scaled_grad_x"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// scaledGradX returns the gradient of scaled with respect to x, from the
+// gradient dy of its result.
+func scaledGradX(dy *core.Tensor, alpha ir.Scalar) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &scaledGradXOp,
+		Attrs: []ir.Value{ir.ScalarValue(alpha)},
+	}, dy)
+}
+
 var scaledOrZeroOp = ir.Op{
 	Name:    "scaled_or_zero",
 	Doc:     "returns beta*x, and 0 where beta is 0, whatever x is.",

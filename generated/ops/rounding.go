@@ -187,9 +187,48 @@ func FrexpBits(x *core.Tensor) (mantissa, exponent *core.Tensor) {
 
 // frexpBitsBackward is the gradient of frexp_bits.
 func frexpBitsBackward(grad *core.Grad) {
-	dyMantissa := core.Wide(grad.Dy(0))
+	dyMantissa := grad.Dy(0)
 	exponent := grad.Out(1)
-	grad.Set(0, fit(grad, 0, Div(dyMantissa, Exp2(ToType(exponent, core.Look(dyMantissa).DType())))))
+	grad.Set(0, FrexpGrad(dyMantissa, exponent))
+}
+
+var frexpGradOp = ir.Op{
+	Name:    "frexp_grad",
+	Doc:     "returns g over 2 to the power exponent, the gradient of a mantissa.",
+	Kind:    ir.Elementwise,
+	In:      []ir.Operand{{Name: "g"}, {Name: "exponent", DTypes: ir.SetOf(ir.Int64), Fixed: ir.Int64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"g/exp2(cast(exponent))"}},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FrexpGrad}, {For: "cuda", Of: &code.Kernels{Module: "rounding", Symbol: "frexp_grad"}}},
+	Tags: ir.TagPointwise | ir.TagHidden,
+}
+
+// FrexpGradOp returns the descriptor of frexp_grad, which must not be
+// changed.
+func FrexpGradOp() *ir.Op {
+	return &frexpGradOp
+}
+
+// FrexpGrad returns g over 2 to the power exponent, the gradient of a
+// mantissa.
+func FrexpGrad(g, exponent *core.Tensor) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:       &frexpGradOp,
+		Backward: frexpGradBackward,
+		Save:     core.SaveIn(1),
+	}, g, exponent)
+}
+
+// frexpGradBackward is the gradient of frexp_grad.
+func frexpGradBackward(grad *core.Grad) {
+	dy := grad.WideSpread(0, grad.Dy(0))
+	exponent := grad.In(1)
+	grad.Set(0, fit(grad, 0, FrexpGrad(dy, exponent)))
 }
 
 var frexpPartsOp = ir.Op{
@@ -226,9 +265,9 @@ func FrexpParts(x *core.Tensor) (mantissa, exponent *core.Tensor) {
 
 // frexpPartsBackward is the gradient of frexp_parts.
 func frexpPartsBackward(grad *core.Grad) {
-	dyMantissa := core.Wide(grad.Dy(0))
+	dyMantissa := grad.Dy(0)
 	exponent := grad.Out(1)
-	grad.Set(0, fit(grad, 0, Div(dyMantissa, Exp2(ToType(exponent, core.Look(dyMantissa).DType())))))
+	grad.Set(0, FrexpGrad(dyMantissa, exponent))
 }
 
 var roundOp = ir.Op{

@@ -4,6 +4,7 @@
 
 #include "num.cuh"
 #include "gamma.cuh"
+#include "quotient.cuh"
 
 namespace sinter {
 
@@ -28,7 +29,7 @@ extern "C" __device__ long long div_int64_int64_int64(long long a, long long b) 
 extern "C" __device__ int eq_bool_bool_bool(int the_a, int the_b) { const bool a = bool(the_a); const bool b = bool(the_b); return a == b; }
 extern "C" __device__ int eq_bool_int64_int64(long long a, long long b) { return a == b; }
 extern "C" __device__ long long floor_int64_int64(long long a) { return sinter::floor(a); }
-extern "C" __device__ long long floordiv_int64_int64_int64(long long a, long long b) { return sinter::floordiv(a, b); }
+extern "C" __device__ long long floordiv_int64_int64_int64(long long a, long long b) { return sinter::floor_quotient(a, b); }
 extern "C" __device__ long long fmod_int64_int64_int64(long long a, long long b) { return sinter::fmod(a, b); }
 extern "C" __device__ int ge_bool_int64_int64(long long a, long long b) { return a >= b; }
 extern "C" __device__ int gt_bool_int64_int64(long long a, long long b) { return a > b; }
@@ -76,7 +77,7 @@ extern "C" __device__ int ceil_uint8_uint8(int the_a) { const uint8 a = uint8(th
 extern "C" __device__ int div_uint8_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return sinter::div(a, b); }
 extern "C" __device__ int eq_bool_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return a == b; }
 extern "C" __device__ int floor_uint8_uint8(int the_a) { const uint8 a = uint8(the_a); return sinter::floor(a); }
-extern "C" __device__ int floordiv_uint8_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return sinter::floordiv(a, b); }
+extern "C" __device__ int floordiv_uint8_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return sinter::floor_quotient(a, b); }
 extern "C" __device__ int fmod_uint8_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return sinter::fmod(a, b); }
 extern "C" __device__ int ge_bool_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return a >= b; }
 extern "C" __device__ int gt_bool_uint8_uint8(int the_a, int the_b) { const uint8 a = uint8(the_a); const uint8 b = uint8(the_b); return a > b; }
@@ -122,7 +123,7 @@ extern "C" __device__ int ceil_int8_int8(int the_a) { const int8 a = int8(the_a)
 extern "C" __device__ int div_int8_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return sinter::div(a, b); }
 extern "C" __device__ int eq_bool_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return a == b; }
 extern "C" __device__ int floor_int8_int8(int the_a) { const int8 a = int8(the_a); return sinter::floor(a); }
-extern "C" __device__ int floordiv_int8_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return sinter::floordiv(a, b); }
+extern "C" __device__ int floordiv_int8_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return sinter::floor_quotient(a, b); }
 extern "C" __device__ int fmod_int8_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return sinter::fmod(a, b); }
 extern "C" __device__ int ge_bool_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return a >= b; }
 extern "C" __device__ int gt_bool_int8_int8(int the_a, int the_b) { const int8 a = int8(the_a); const int8 b = int8(the_b); return a > b; }
@@ -168,7 +169,7 @@ extern "C" __device__ int ceil_int16_int16(int the_a) { const int16 a = int16(th
 extern "C" __device__ int div_int16_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return sinter::div(a, b); }
 extern "C" __device__ int eq_bool_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return a == b; }
 extern "C" __device__ int floor_int16_int16(int the_a) { const int16 a = int16(the_a); return sinter::floor(a); }
-extern "C" __device__ int floordiv_int16_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return sinter::floordiv(a, b); }
+extern "C" __device__ int floordiv_int16_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return sinter::floor_quotient(a, b); }
 extern "C" __device__ int fmod_int16_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return sinter::fmod(a, b); }
 extern "C" __device__ int ge_bool_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return a >= b; }
 extern "C" __device__ int gt_bool_int16_int16(int the_a, int the_b) { const int16 a = int16(the_a); const int16 b = int16(the_b); return a > b; }
@@ -214,7 +215,7 @@ extern "C" __device__ int ceil_int32_int32(int a) { return sinter::ceil(a); }
 extern "C" __device__ int div_int32_int32_int32(int a, int b) { return sinter::div(a, b); }
 extern "C" __device__ int eq_bool_int32_int32(int a, int b) { return a == b; }
 extern "C" __device__ int floor_int32_int32(int a) { return sinter::floor(a); }
-extern "C" __device__ int floordiv_int32_int32_int32(int a, int b) { return sinter::floordiv(a, b); }
+extern "C" __device__ int floordiv_int32_int32_int32(int a, int b) { return sinter::floor_quotient(a, b); }
 extern "C" __device__ int fmod_int32_int32_int32(int a, int b) { return sinter::fmod(a, b); }
 extern "C" __device__ int ge_bool_int32_int32(int a, int b) { return a >= b; }
 extern "C" __device__ int gt_bool_int32_int32(int a, int b) { return a > b; }
@@ -283,7 +284,7 @@ extern "C" __device__ float exp_float32_float32(float a) { return sinter::exp(a)
 extern "C" __device__ float exp2_float32_float32(float a) { return sinter::exp2(a); }
 extern "C" __device__ float expm1_float32_float32(float a) { return sinter::expm1(a); }
 extern "C" __device__ float floor_float32_float32(float a) { return sinter::floor(a); }
-extern "C" __device__ float floordiv_float32_float32_float32(float a, float b) { return sinter::floordiv(a, b); }
+extern "C" __device__ float floordiv_float32_float32_float32(float a, float b) { return sinter::floor_quotient(a, b); }
 extern "C" __device__ float fma_float32_float32_float32_float32(float a, float b, float c) { return sinter::fma(a, b, c); }
 extern "C" __device__ float fmax_float32_float32_float32(float a, float b) { return sinter::fmax(a, b); }
 extern "C" __device__ float fmin_float32_float32_float32(float a, float b) { return sinter::fmin(a, b); }
@@ -359,7 +360,7 @@ extern "C" __device__ double exp_float64_float64(double a) { return sinter::exp(
 extern "C" __device__ double exp2_float64_float64(double a) { return sinter::exp2(a); }
 extern "C" __device__ double expm1_float64_float64(double a) { return sinter::expm1(a); }
 extern "C" __device__ double floor_float64_float64(double a) { return sinter::floor(a); }
-extern "C" __device__ double floordiv_float64_float64_float64(double a, double b) { return sinter::floordiv(a, b); }
+extern "C" __device__ double floordiv_float64_float64_float64(double a, double b) { return sinter::floor_quotient(a, b); }
 extern "C" __device__ double fma_float64_float64_float64_float64(double a, double b, double c) { return sinter::fma(a, b, c); }
 extern "C" __device__ double fmax_float64_float64_float64(double a, double b) { return sinter::fmax(a, b); }
 extern "C" __device__ double fmin_float64_float64_float64(double a, double b) { return sinter::fmin(a, b); }
