@@ -18,6 +18,7 @@
 // _vector, for rows that begin at multiples of 16 bytes and are a multiple of 16
 // bytes long. All take any grid.
 
+#include "early.cuh"
 #include "mass.cuh"
 #include "trap.cuh"
 
@@ -116,6 +117,7 @@ template <int vec, class S, class Group> SINTER_FN void loss_rows(const Loss<S>&
   typedef compute_t<S> T;
   const T none = -infinity<T>();
   Totals totals = {0, 0};
+  early();
 #pragma unroll 1
   for (long long base = (long long)(blockIdx.x) * count; base < f.rows; base += (long long)(gridDim.x) * count) {
     const long long row = base + own;
@@ -155,6 +157,7 @@ template <class S> SINTER_FN void loss_columns(const Loss<S>& f) {
   typedef compute_t<S> T;
   __shared__ Mass<T> parts[32][32];
   Totals totals = {0, 0};
+  early();
 #pragma unroll 1
   for (long long base = blockIdx.x * 32LL; base < f.rows; base += gridDim.x * 32LL) {
     const long long row = base + threadIdx.x;
@@ -179,6 +182,7 @@ template <class S> SINTER_FN void loss_columns(const Loss<S>& f) {
 
 template <class S> SINTER_FN void nll_rows(const Loss<S>& f) {
   Totals totals = {0, 0};
+  early();
 #pragma unroll 1
   for (long long row = (long long)(blockIdx.x) * blockDim.x + threadIdx.x; row < f.rows; row += (long long)(gridDim.x) * blockDim.x) {
     const long long k = f.pick(row);
@@ -189,6 +193,7 @@ template <class S> SINTER_FN void nll_rows(const Loss<S>& f) {
 
 template <class S> SINTER_FN void loss_finish(const Loss<S>& f, long long count) {
   Totals totals = {0, 0};
+  early();
 #pragma unroll 4
   for (long long i = threadIdx.x; i < count; i += blockDim.x) totals = totals + f.sums[i];
   f.finish(totals);
@@ -220,6 +225,7 @@ template <int vec, class S> SINTER_FN void loss_grad(const LossGrad<S>& f) {
   typedef compute_t<S> T;
   typedef unsigned long long Place;
   const Place count = Place(f.rows) * f.along / vec, plane = Place(f.along) * f.inner;
+  early();
 #pragma unroll 1
   for (Place i = Place(blockIdx.x) * blockDim.x + threadIdx.x; i < count; i += Place(gridDim.x) * blockDim.x) {
     const Place e = i * vec, outer = e / plane, rest = e - outer * plane;

@@ -21,6 +21,7 @@
 
 #pragma once
 
+#include "early.cuh"
 #include "num.cuh"
 #include "space.cuh"
 
@@ -54,6 +55,7 @@ template <int n> SINTER_FN int tensor_of(const Lists<n>& l) {
 template <class S, class R, int outs, int n, class F> SINTER_FN void joint(const Lists<n>& l, const F& f) {
   static_assert(sizeof(R) <= sizeof(S) && outs <= n, "vectors of both have as many elements");
   constexpr int width = 16 / sizeof(S), reads = n - outs;
+  early();
   const int t = tensor_of(l);
   const long long start = (long long)(blockIdx.x - l.first[t]) * joint_chunk;
   const long long end = start + joint_chunk < l.elements[t] ? start + joint_chunk : l.elements[t];

@@ -3,6 +3,7 @@
 
 #pragma once
 
+#include "early.cuh"
 #include "space.cuh"
 
 namespace sinter {
@@ -26,6 +27,7 @@ constexpr int thin_rows = 8, thin_columns = 32, thin_slices = 8;
 template <class Finish> SINTER_FN void thin_outer(const Thin& p, const Finish& finish) {
   __shared__ float parts[thin_slices][thin_rows][thin_columns];
   __shared__ float totals[thin_slices][thin_rows];
+  early();
   const int lane = threadIdx.x, slice = threadIdx.y, slices = blockDim.y;
   const int row = blockIdx.y * thin_rows, column = blockIdx.x * thin_columns;
   const float* y = p.y + min(column + lane, p.n - 1) * p.y_column;
@@ -71,6 +73,7 @@ constexpr int thin_most = 16, thin_warps = 4;
 // other along k, in vectors of width. Blocks are (32, slices of k, rows), at most 4 warps.
 template <int width, class Finish> SINTER_FN void thin_dot(const Thin& p, const Finish& finish) {
   __shared__ float parts[thin_warps][thin_most];
+  early();
   const int lane = threadIdx.x, slice = threadIdx.y, slices = blockDim.y;
   const int row = blockIdx.x * blockDim.z + threadIdx.z;
   const float* x = p.x + min(row, p.m - 1) * p.x_row;

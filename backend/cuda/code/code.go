@@ -24,6 +24,9 @@ type Kernels struct {
 	Symbol string // prefix of its __global__ names
 	Source fs.FS  // holds <Module>.cu; nil for the standard operators, whose source is package kernels
 	Launch Launch // of an opaque operator
+	// Early says that every kernel of Module in Source calls early (kernels/early.cuh) before it
+	// reads or writes memory, so that it may begin before what is in front of it has ended.
+	Early bool
 }
 
 // A Launch enqueues the kernels, written by hand, that compute c on g. It

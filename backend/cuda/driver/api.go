@@ -58,6 +58,9 @@ type Launch struct {
 	Grid, Block Dim3
 	Shared      uint32 // bytes of dynamic shared memory a block
 	Stream      Stream
+	// Early lets the kernel begin before the one in front of it on the stream has ended: it
+	// waits itself for what it needs (griddepcontrol.wait).
+	Early bool
 	// Params is the kernel's parameters, laid out as C lays out a struct of
 	// them, without padding at the end. See Params.
 	Params []byte

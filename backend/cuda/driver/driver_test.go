@@ -240,7 +240,7 @@ func launch(t testing.TB, api API, f Function, s Stream, blocks uint32, words ..
 	if blocks > 1 {
 		block.X = 256
 	}
-	must(t, api.LaunchKernel(0, Launch{f, Dim3{blocks, 1, 1}, block, 0, s, p.Bytes(), nil}))
+	must(t, api.LaunchKernel(0, Launch{f, Dim3{blocks, 1, 1}, block, 0, s, false, p.Bytes(), nil}))
 }
 
 func TestOutOfMemory(t *testing.T) {
@@ -302,7 +302,7 @@ func TestManyGoroutines(t *testing.T) {
 					p.Ptr(counter)
 					p.Uint64(step)
 					grow(i % 50)
-					if err := api.LaunchKernel(0, Launch{k.count, Dim3{2, 1, 1}, Dim3{32, 1, 1}, 0, streams[i%2], p.Bytes(), nil}); err != nil {
+					if err := api.LaunchKernel(0, Launch{k.count, Dim3{2, 1, 1}, Dim3{32, 1, 1}, 0, streams[i%2], false, p.Bytes(), nil}); err != nil {
 						t.Error(err)
 						return
 					}
@@ -496,7 +496,7 @@ func TestAllocations(t *testing.T) {
 		at, size := bytesOf(host)
 		for name, f := range map[string]func() error{
 			"LaunchKernel": func() error {
-				return api.LaunchKernel(0, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes(), nil})
+				return api.LaunchKernel(0, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, false, p.Bytes(), nil})
 			},
 			"copy": func() error { return api.MemcpyHtoDAsync(0, counter, at, size, s) },
 			"events": func() error {
@@ -535,7 +535,7 @@ func BenchmarkLaunch(b *testing.B) {
 	var p Params
 	p.Ptr(counter)
 	p.Uint64(1)
-	l := Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, p.Bytes(), nil}
+	l := Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, s, false, p.Bytes(), nil}
 	b.ReportAllocs()
 	for i := 0; b.Loop(); i++ {
 		if err := api.LaunchKernel(0, l); err != nil {

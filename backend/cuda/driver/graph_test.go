@@ -56,7 +56,7 @@ func TestGraph(t *testing.T) {
 		var p Params
 		p.Ptr(counter)
 		p.Uint64(7)
-		must(t, api.SetKernelNode(0, x, after.Last, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, 0, p.Bytes(), nil}))
+		must(t, api.SetKernelNode(0, x, after.Last, Launch{k.count, Dim3{1, 1, 1}, Dim3{1, 1, 1}, 0, 0, false, p.Bytes(), nil}))
 		run(317)
 		must(t, api.GraphDestroy(0, g))
 		allocations.AtMost(t, 0, func() { must(t, api.GraphLaunch(0, x, s)) })

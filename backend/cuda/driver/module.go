@@ -131,18 +131,32 @@ func (b *binding) LaunchKernel(dev int, l Launch) error {
 	if c == nil {
 		c = dl.Get()
 	}
-	var extra uintptr
-	if n := len(l.Params); n > 0 {
-		params, at := c.Bytes(n)
-		copy(params, l.Params)
+	var extra, config uintptr
+	n, more := len(l.Params), 0
+	if l.Early {
+		more = configSize
+	}
+	if n+more > 0 {
+		room, at := c.Bytes(more + n)
+		if l.Early {
+			config = at
+			l.config(room[:configSize], at)
+			room, at = room[configSize:], at+configSize
+		}
+		copy(room, l.Params)
 		w := &c.Words
 		w[0], w[1], w[2], w[3], w[4], w[5] = launchParams, at, launchParamsSize, c.Addr(5), launchEnd, uintptr(n)
 		extra = c.Addr(0)
 	}
-	err := b.onFrame(cuLaunchKernel, dev, c, uintptr(l.Function),
-		uintptr(l.Grid.X), uintptr(l.Grid.Y), uintptr(l.Grid.Z),
-		uintptr(l.Block.X), uintptr(l.Block.Y), uintptr(l.Block.Z),
-		uintptr(l.Shared), uintptr(l.Stream), 0, extra)
+	var err error
+	if l.Early {
+		err = b.onFrame(cuLaunchKernelEx, dev, c, config, uintptr(l.Function), 0, extra)
+	} else {
+		err = b.onFrame(cuLaunchKernel, dev, c, uintptr(l.Function),
+			uintptr(l.Grid.X), uintptr(l.Grid.Y), uintptr(l.Grid.Z),
+			uintptr(l.Block.X), uintptr(l.Block.Y), uintptr(l.Block.Z),
+			uintptr(l.Shared), uintptr(l.Stream), 0, extra)
+	}
 	if l.Frame == nil {
 		c.Free()
 	}
@@ -150,6 +164,33 @@ func (b *binding) LaunchKernel(dev int, l Launch) error {
 		return launchFailed(err, l.Grid, l.Block, l.Shared, len(l.Params))
 	}
 	return nil
+}
+
+// The driver's CUlaunchConfig in bytes, and behind it the one CUlaunchAttribute of an early launch.
+const (
+	configShared     = 24 // behind three words for the grid and three for the block
+	configStream     = 32
+	configAttributes = 40
+	configCount      = 48
+	configEnd        = 56
+	configSize       = configEnd + 72
+	attributeValue   = 8 // within the attribute
+	earlyAttribute   = 6 // CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+)
+
+// config writes the driver's description of an early launch to buf, which lies at an address.
+func (l *Launch) config(buf []byte, at uintptr) {
+	clear(buf)
+	le := binary.LittleEndian
+	for i, v := range [...]uint32{l.Grid.X, l.Grid.Y, l.Grid.Z, l.Block.X, l.Block.Y, l.Block.Z} {
+		le.PutUint32(buf[4*i:], v)
+	}
+	le.PutUint32(buf[configShared:], l.Shared)
+	le.PutUint64(buf[configStream:], uint64(l.Stream))
+	le.PutUint64(buf[configAttributes:], uint64(at)+configEnd)
+	le.PutUint32(buf[configCount:], 1)
+	le.PutUint32(buf[configEnd:], earlyAttribute)
+	le.PutUint32(buf[configEnd+attributeValue:], 1)
 }
 
 func launchFailed(err error, grid, block Dim3, shared uint32, params int) error {

@@ -25,12 +25,17 @@ func TestModule(t *testing.T) {
 		p.Ptr(db)
 		p.Ptr(dc)
 		p.Uint32(n)
-		must(t, api.LaunchKernel(0, Launch{k.add, Dim3{4, 1, 1}, Dim3{256, 1, 1}, 0, s, p.Bytes(), nil}))
-		must(t, api.MemcpyDtoHAsync(0, c, dc, size, s))
-		must(t, api.StreamSynchronize(0, s))
-		for i := range n {
-			if want := x[i] + y[i]; z[i] != want {
-				t.Fatalf("element %d: %g, want %g", i, z[i], want)
+		for _, early := range []bool{false, true} { // with nothing in front of it
+			clear(z[:])
+			must(t, api.MemcpyHtoDAsync(0, dc, c, size, s))
+			must(t, api.StreamSynchronize(0, s))
+			must(t, api.LaunchKernel(0, Launch{k.add, Dim3{4, 1, 1}, Dim3{256, 1, 1}, 0, s, early, p.Bytes(), nil}))
+			must(t, api.MemcpyDtoHAsync(0, c, dc, size, s))
+			must(t, api.StreamSynchronize(0, s))
+			for i := range n {
+				if want := x[i] + y[i]; z[i] != want {
+					t.Fatalf("element %d: %g, want %g, launched early: %v", i, z[i], want, early)
+				}
 			}
 		}
 
@@ -65,7 +70,7 @@ func checkFunction(t *testing.T, api API, f Function) {
 	if err != nil || grid < 1 || threads < 32 || threads > 512 {
 		t.Errorf("OccupancyBlockSize: %d blocks of %d, %v", grid, threads, err)
 	}
-	err = api.LaunchKernel(0, Launch{f, Dim3{1, 1, 1}, Dim3{4096, 1, 1}, 0, 0, make([]byte, 28), nil})
+	err = api.LaunchKernel(0, Launch{f, Dim3{1, 1, 1}, Dim3{4096, 1, 1}, 0, 0, false, make([]byte, 28), nil})
 	if !errors.Is(err, InvalidValue) || !strings.Contains(err.Error(), "block (4096, 1, 1)") {
 		t.Errorf("a block of 4096 threads: %v", err)
 	}

@@ -62,6 +62,7 @@ const (
 	cuOccupancyMaxActiveBlocksPerMultiprocessor
 	cuOccupancyMaxPotentialBlockSize
 	cuLaunchKernel
+	cuLaunchKernelEx
 	cuStreamBeginCapture
 	cuStreamEndCapture
 	cuStreamGetCaptureInfo
@@ -145,6 +146,7 @@ var exported = [symbols]string{
 	cuOccupancyMaxActiveBlocksPerMultiprocessor: "cuOccupancyMaxActiveBlocksPerMultiprocessor",
 	cuOccupancyMaxPotentialBlockSize:            "cuOccupancyMaxPotentialBlockSize",
 	cuLaunchKernel:                              "cuLaunchKernel",
+	cuLaunchKernelEx:                            "cuLaunchKernelEx",
 	cuStreamBeginCapture:                        "cuStreamBeginCapture_v2",
 	cuStreamEndCapture:                          "cuStreamEndCapture",
 	cuStreamGetCaptureInfo:                      "cuStreamGetCaptureInfo_v2",

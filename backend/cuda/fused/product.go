@@ -52,7 +52,7 @@ func Product(p *fusion.Product) (*code.Kernels, error) {
 	}{{outerKernel, "thin_outer", 256}, {dotKernel, "thin_dot<1>", 128}, {vectorKernel, "thin_dot<4>", 128}} {
 		fmt.Fprintf(&b, "extern \"C\" __global__ void __launch_bounds__(%d) %s(const sinter::Region p) { sinter::%s(p.product, p); }\n", kernel.threads, kernel.name, kernel.function)
 	}
-	return &code.Kernels{Module: module, Symbol: outerKernel, Source: only(including(b.String(), "elementwise", "thin")), Launch: k.launch}, nil
+	return &code.Kernels{Module: module, Symbol: outerKernel, Source: only(including(b.String(), "elementwise", "thin")), Launch: k.launch, Early: true}, nil
 }
 
 // A thinProduct launches a small product and what follows it.

@@ -103,7 +103,8 @@ func (x *Context) Launch(module, name string, grid, block [3]int, shared int, pa
 		}
 	}
 	err = x.device.api.LaunchKernel(x.device.dev, driver.Launch{
-		Function: k.function, Grid: dim3(grid), Block: dim3(block), Shared: uint32(shared), Stream: x.stream, Params: params, Frame: x.frame,
+		Function: k.function, Grid: dim3(grid), Block: dim3(block), Shared: uint32(shared), Stream: x.stream,
+		Early: k.early, Params: params, Frame: x.frame,
 	})
 	if err != nil {
 		return fmt.Errorf("kernel %s: %w", name, err)

@@ -62,6 +62,7 @@ type Device struct {
 	threadsPer  int // threads of a multiprocessor
 	capability  int
 	sharedLimit int
+	early       bool // kernels that can may begin before the one in front has ended
 
 	loops   table[uint32, *loopSet] // by the serials of kernels
 	kernels table[kernelKey, *kernel]
@@ -86,6 +87,7 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 		}
 	}
 	d.capability = 10*major + minor
+	d.early = wantsEarly(d.capability)
 	return d, nil
 }
 

@@ -95,7 +95,9 @@ type loopSet struct {
 	name      string // without the loop's suffix
 	module    string
 	suffixes  [maxLoops]string
+	early     bool // the kernels call early first
 	functions [maxLoops]atomic.Uintptr
+	waits     [maxLoops]atomic.Bool // set before the function is
 }
 
 // loopsOf returns the device code of a kernel.
@@ -122,7 +124,7 @@ func (d *Device) lookUp(k *ir.Kernel) *loopSet {
 	}
 	s, added := d.loops.add(k.Serial(), func() *loopSet {
 		code := names.Of(k)
-		return &loopSet{serial: k.Serial(), kernel: weak.Make(k), name: loopName(k, code.Symbol), module: code.Module, suffixes: suffixes[k.Op.Kind]}
+		return &loopSet{serial: k.Serial(), kernel: weak.Make(k), name: loopName(k, code.Symbol), module: code.Module, suffixes: suffixes[k.Op.Kind], early: code.callsEarly(code.Module)}
 	})
 	if added {
 		runtime.AddCleanup(k, d.loops.drop, k.Serial())
@@ -157,6 +159,13 @@ func (s *loopSet) function(d *Device, loop int) (driver.Function, error) {
 	if err != nil {
 		return 0, fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
 	}
+	if s.early {
+		waits, err := d.waits(f)
+		if err != nil {
+			return 0, fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
+		}
+		s.waits[loop].Store(waits)
+	}
 	s.functions[loop].Store(uintptr(f))
 	return f, nil
 }
@@ -171,7 +180,9 @@ func (x *Context) launch(s *loopSet, loop int, grid, block driver.Dim3) error {
 	if err != nil {
 		return err
 	}
-	err = d.api.LaunchKernel(d.dev, driver.Launch{Function: f, Grid: grid, Block: block, Stream: x.stream, Params: x.params.Bytes(), Frame: x.frame})
+	err = d.api.LaunchKernel(d.dev, driver.Launch{
+		Function: f, Grid: grid, Block: block, Stream: x.stream, Early: s.waits[loop].Load(), Params: x.params.Bytes(), Frame: x.frame,
+	})
 	if err != nil {
 		return fmt.Errorf("kernel %s%s: %w", s.name, s.suffixes[loop], err)
 	}
@@ -188,6 +199,7 @@ type kernelKey struct {
 // A kernel is one written by hand.
 type kernel struct {
 	function driver.Function
+	early    bool // it waits itself for what is in front of it
 	mu       sync.Mutex
 	shared   atomic.Int64 // bytes of dynamic shared memory it may use
 }
@@ -207,8 +219,14 @@ func (d *Device) kernel(of *named, module, name string) (*kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernel %s: %w", name, err)
 	}
+	early := false
+	if of.callsEarly(module) {
+		if early, err = d.waits(f); err != nil {
+			return nil, fmt.Errorf("kernel %s: %w", name, err)
+		}
+	}
 	k, added := d.kernels.add(key, func() *kernel {
-		k := &kernel{function: f}
+		k := &kernel{function: f, early: early}
 		k.shared.Store(defaultShared)
 		return k
 	})

@@ -394,6 +394,14 @@ int cuLaunchKernel(Function* f, unsigned gx, unsigned gy, unsigned gz, unsigned 
   }
   return OK;
 }
+
+typedef struct { int id; char pad[4]; union { char bytes[64]; int early; } value; } LaunchAttribute;
+typedef struct { unsigned grid[3], block[3], shared; void* stream; LaunchAttribute* attributes; unsigned count; } LaunchConfig;
+int cuLaunchKernelEx(const LaunchConfig* c, Function* f, void** params, void** extra) {
+  if (sizeof(LaunchAttribute) != 72 || sizeof(LaunchConfig) != 56 || c->count != 1) return VALUE;
+  if (c->attributes->id != 6 || c->attributes->value.early != 1) return VALUE; // programmatic stream serialization
+  return cuLaunchKernel(f, c->grid[0], c->grid[1], c->grid[2], c->block[0], c->block[1], c->block[2], c->shared, c->stream, params, extra);
+}
 #endif
 
 int cuStreamBeginCapture_v2(Stream* s, int mode) {
