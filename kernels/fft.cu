@@ -128,20 +128,61 @@ struct FftBins {
   long long outer, bins, inner, pitch, n;
   double edge, twice;  // factors: of elements 0 and n/2, and of those that stand for two
   int real;            // elements 0 and n/2 lose their imaginary part
+  int turned;          // elements become their conjugates
 };
 
 template <class R> SINTER_FN complex<R> weighed(complex<R> z, long long k, const FftBins& p) {
   const bool edge = k == 0 || 2 * k == p.n;
-  if (!edge) return {z.re * R(p.twice), z.im * R(p.twice)};
-  return {z.re * R(p.edge), p.real ? R(0) : z.im * R(p.edge)};
+  const R by = R(edge ? p.edge : p.twice), im = z.im * by;
+  return {z.re * by, edge && p.real ? R(0) : p.turned ? -im : im};
+}
+
+// fft_each calls f with each number below count that this thread has and with its quotient by row and
+// what is left, in words where count allows it.
+template <class F> SINTER_FN void fft_each(long long count, long long row, const F& f) {
+  if (count < 1ll << 31) {
+    const unsigned divisor = unsigned(row);
+#pragma unroll 4
+    for (unsigned i = unsigned(fft_thread()); i < unsigned(count); i += unsigned(fft_threads())) {
+      const unsigned o = i / divisor;
+      f(i, o, i - o * divisor);
+    }
+  } else {
+    for (long long i = fft_thread(); i < count; i += fft_threads()) {
+      const long long o = i / row;
+      f(i, o, i - o * row);
+    }
+  }
 }
 
 template <class R> SINTER_FN void fft_bins(complex<R>* out, const complex<R>* in, const FftBins& p) {
   const long long row = p.bins * p.inner;
-  for (long long i = fft_thread(); i < p.outer * row; i += fft_threads()) {
-    const long long o = i / row, at = i - o * row;
-    out[i] = weighed(in[o * p.pitch + at], at / p.inner, p);
-  }
+  fft_each(p.outer * row, row, [&](auto i, auto o, auto at) {
+    out[i] = weighed(in[o * p.pitch + at], p.inner == 1 ? at : at / decltype(at)(p.inner), p);
+  });
+}
+
+// A FftPlanes is halves of spectra of several axes: groups of m0 * m1 rows of bins, of n points each.
+struct FftPlanes {
+  long long groups, m0, m1, bins, n;
+  double edge, twice;
+};
+
+// fft_planes writes such halves with what makes real numbers of those at 0 and n/2: each becomes the mean
+// of itself and of the conjugate of the one with numbers that are the negatives of its own, of which
+// the other transforms would have left the real parts.
+template <class R> SINTER_FN void fft_planes(complex<R>* out, const complex<R>* in, const FftPlanes& p) {
+  fft_each(p.groups * p.m0 * p.m1 * p.bins, p.bins, [&](auto i, auto row, auto k) {
+    complex<R> z = in[i];
+    if (k != 0 && 2 * (long long)k != p.n) {
+      out[i] = {z.re * R(p.twice), z.im * R(p.twice)};
+      return;
+    }
+    const long long plane = p.m0 * p.m1, group = row / plane, rest = row - group * plane, a = rest / p.m1, b = rest - a * p.m1;
+    const complex<R> other = in[(group * plane + (a == 0 ? 0 : p.m0 - a) * p.m1 + (b == 0 ? 0 : p.m1 - b)) * p.bins + k];
+    const R half = R(p.edge / 2);
+    out[i] = {(z.re + other.re) * half, (z.im - other.im) * half};
+  });
 }
 
 // fft_spread makes whole spectra, rows of n, of their first bins elements.
@@ -153,14 +194,15 @@ template <class R> SINTER_FN void fft_spread(complex<R>* out, const complex<R>* 
   }
 }
 
-// fft_scale multiplies count numbers, whose address is a multiple of two of them.
-template <class R> SINTER_FN void fft_scale(R* x, long long count, double by) {
+// fft_scale multiplies count numbers, whose address is a multiple of two of them, by one factor and
+// every second one by another.
+template <class R> SINTER_FN void fft_scale(R* x, long long count, double by, double second) {
   struct alignas(2 * sizeof(R)) Pair { R a, b; };
-  const R factor = R(by);
+  const R factor = R(by), other = R(second);
   Pair* pairs = (Pair*)(x);
   for (long long i = fft_thread(); i < count / 2; i += fft_threads()) {
     Pair v = pairs[i];
-    pairs[i] = {v.a * factor, v.b * factor};
+    pairs[i] = {v.a * factor, v.b * other};
   }
   if (count % 2 != 0 && fft_thread() == 0) x[count - 1] *= factor;
 }
@@ -235,11 +277,14 @@ SINTER_FN void chirp_store(complex<R>* out, const complex128* in, const complex1
   extern "C" __global__ void fft_bins_##dtype(sinter::dtype* out, const sinter::dtype* in, sinter::FftBins p) {     \
     sinter::fft_bins(out, in, p);                                                                                   \
   }                                                                                                                 \
+  extern "C" __global__ void fft_planes_##dtype(sinter::dtype* out, const sinter::dtype* in, sinter::FftPlanes p) { \
+    sinter::fft_planes(out, in, p);                                                                                 \
+  }                                                                                                                 \
   extern "C" __global__ void fft_spread_##dtype(sinter::dtype* out, const sinter::dtype* in, sinter::FftBins p) {   \
     sinter::fft_spread(out, in, p);                                                                                 \
   }                                                                                                                 \
-  extern "C" __global__ void fft_scale_##real(sinter::real* x, long long count, double by) {                        \
-    sinter::fft_scale(x, count, by);                                                                                \
+  extern "C" __global__ void fft_scale_##real(sinter::real* x, long long count, double by, double second) {         \
+    sinter::fft_scale(x, count, by, second);                                                                        \
   }                                                                                                                 \
   extern "C" __global__ void chirp_load_##dtype(sinter::complex128* out, const sinter::dtype* in,                   \
                                                 const sinter::complex128* table, sinter::Chirp p) {                 \

@@ -167,6 +167,70 @@ var fftC2RBehindCase = optest.Operator{
 	Grad: []bool{true},
 }
 
+var fftC2RConjCase = optest.Operator{
+	Op:     ops.FFTC2RConjOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2RConj(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(6), ir.FloatValue(0.5), ir.FloatValue(2)}},
+		{Shapes: [][]int{{3, 2}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(5), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{34}}, Attrs: []ir.Value{ir.IntValue(0), ir.IntValue(67), ir.FloatValue(2), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2ROfConjCase = optest.Operator{
+	Op:     ops.FFTC2ROfConjOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2ROfConj(a.In[0], int(a.Attrs[0].Int), int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4}}, Attrs: []ir.Value{ir.IntValue(-1), ir.IntValue(6), ir.FloatValue(0.5), ir.FloatValue(2)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2RPlanesCase = optest.Operator{
+	Op:     ops.FFTC2RPlanesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2RPlanes(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.IntValue(1), ir.IntValue(6), ir.FloatValue(0.5), ir.FloatValue(2)}},
+		{Shapes: [][]int{{2, 3, 2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2}), ir.IntValue(3), ir.IntValue(5), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{2, 4, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntValue(2), ir.IntValue(6), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftC2RStepsCase = optest.Operator{
+	Op:     ops.FFTC2RStepsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTC2RSteps(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), int(a.Attrs[2].Int), a.Attrs[3].Scalar.Float(), a.Attrs[4].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntValue(2), ir.IntValue(6), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
 var fftR2CCase = optest.Operator{
 	Op:     ops.FFTR2COp(),
 	Schema: "ops.yaml",
@@ -216,6 +280,70 @@ var fftR2CBehindCase = optest.Operator{
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{5, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(1), ir.FloatValue(0.5)}},
 		{Shapes: [][]int{{3, 8, 2}}, Attrs: []ir.Value{ir.IntValue(1), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftR2CConjCase = optest.Operator{
+	Op:     ops.FFTR2CConjOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CConj(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6}}, Attrs: []ir.Value{ir.IntValue(-1), ir.FloatValue(0.5), ir.FloatValue(2)}},
+		{Shapes: [][]int{{5, 3}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{67}}, Attrs: []ir.Value{ir.IntValue(0), ir.FloatValue(2), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftR2CPlanesCase = optest.Operator{
+	Op:     ops.FFTR2CPlanesOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CPlanes(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{0}), ir.IntValue(1), ir.FloatValue(0.5), ir.FloatValue(2)}},
+		{Shapes: [][]int{{2, 3, 2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1, 2}), ir.IntValue(3), ir.FloatValue(1), ir.FloatValue(0.5)}},
+		{Shapes: [][]int{{2, 4, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntValue(2), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftR2CStepsCase = optest.Operator{
+	Op:     ops.FFTR2CStepsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CSteps(a.In[0], a.Attrs[0].Ints, int(a.Attrs[1].Int), a.Attrs[2].Scalar.Float(), a.Attrs[3].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 4, 6}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntValue(2), ir.FloatValue(1), ir.FloatValue(1)}},
+	},
+	Grad: []bool{true},
+}
+
+var fftR2CThenConjCase = optest.Operator{
+	Op:     ops.FFTR2CThenConjOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.FFTR2CThenConj(a.In[0], int(a.Attrs[0].Int), a.Attrs[1].Scalar.Float(), a.Attrs[2].Scalar.Float())}
+	},
+	Defaults: []ir.Value{ir.IntValue(0), ir.FloatValue(0), ir.FloatValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 6}}, Attrs: []ir.Value{ir.IntValue(-1), ir.FloatValue(0.5), ir.FloatValue(2)}},
 	},
 	Grad: []bool{true},
 }
@@ -428,155 +556,6 @@ var ifftShiftCase = optest.Operator{
 		}},
 		{Name: "columns", PyTorch: "torch.fft.ifftshift(x, dim)", Sample: func(z optest.Extents) optest.Sample {
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}}, Attrs: []ir.Value{ir.IntsValue([]int{0})}}
-		}},
-	},
-}
-
-var ihfftCase = optest.Operator{
-	Op:     ops.IHFFTOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.IHFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IHFFTOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{6}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{5, 2}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntValue(ops.ScalingForward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.ihfft(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var irfftCase = optest.Operator{
-	Op:     ops.IRFFTOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.IRFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IRFFTOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{5}}, Attrs: []ir.Value{ir.IntsValue([]int{9}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntValue(ops.ScalingOrtho)}},
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{8}), ir.IntsValue(nil), ir.IntValue(ops.ScalingForward)}},
-		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.irfft(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 128, 513}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var irffT2Case = optest.Operator{
-	Op:     ops.IRFFT2Op(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.IRFFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IRFFT2Out(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue([]int{3, 7}), ir.IntsValue(nil), ir.IntValue(ops.ScalingOrtho)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.irfft2(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 256, 129}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var irfftnCase = optest.Operator{
-	Op:     ops.IRFFTNOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.IRFFTN(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.IRFFTNOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{3, 2, 3}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{1, 0}), ir.IntValue(ops.ScalingForward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.irfftn(x)", DType: ir.Complex64, Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 32, 64, 33}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var rfftCase = optest.Operator{
-	Op:     ops.RFFTOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RFFT(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.RFFTOut(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{7}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{4, 3}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue([]int{0}), ir.IntValue(ops.ScalingOrtho)}},
-		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{8}), ir.IntsValue(nil), ir.IntValue(ops.ScalingForward)}},
-		{Shapes: [][]int{{2, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{1}), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.rfft(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 128, 1024}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
-		}},
-	},
-}
-
-var rffT2Case = optest.Operator{
-	Op:     ops.RFFT2Op(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.RFFT2(a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))}
-	},
-	Out: func(dst *core.Tensor, a optest.Args) error {
-		return ops.RFFT2Out(dst, a.In[0], a.Attrs[0].Ints, a.Attrs[1].Ints, ops.Scaling(a.Attrs[2].Int))
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}},
-		{Shapes: [][]int{{2, 3, 5}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 6}), ir.IntsValue([]int{2, 0}), ir.IntValue(ops.ScalingForward)}},
-	},
-	Grad: []bool{true},
-	Bench: []optest.Bench{
-		{PyTorch: "torch.fft.rfft2(x)", Sample: func(z optest.Extents) optest.Sample {
-			return optest.Sample{Shapes: [][]int{{z.B, 256, 256}}, Attrs: []ir.Value{ir.IntsValue(nil), ir.IntsValue(nil), ir.IntValue(ops.ScalingBackward)}}
 		}},
 	},
 }

@@ -10,6 +10,67 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterCase = optest.Operator{
+	Op:     ops.ScatterOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Scatter(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.ScatterOut(dst, a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {4, 3}, {4, 3}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "perm", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{}, {1}, {1}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{3}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)", ""}},
+	},
+	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "scatter(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "perm", ""}}
+		}},
+		{Name: "columns", PyTorch: "scatter(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "perm", ""}}
+		}},
+	},
+}
+
+var scatterAddCase = optest.Operator{
+	Op:     ops.ScatterAddOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScatterAdd(a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])}
+	},
+	Out: func(dst *core.Tensor, a optest.Args) error {
+		return ops.ScatterAddOut(dst, a.In[0], int(a.Attrs[0].Int), a.In[1], a.In[2])
+	},
+	Defaults: []ir.Value{ir.IntValue(0)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{4, 3}, {6, 3}, {6, 3}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(4)", ""}},
+		{Shapes: [][]int{{2, 5}, {2, 3}, {2, 4}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", "index(5)", ""}},
+		{Shapes: [][]int{{}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{}, {2}, {2}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(1)", ""}},
+		{Shapes: [][]int{{3}, {}, {}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", "index(3)", ""}},
+	},
+	Grad: []bool{true, false, true},
+	Bench: []optest.Bench{
+		{Name: "rows", PyTorch: "scatter_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+		{Name: "columns", PyTorch: "scatter_add(x, dim, index, src)", Sample: func(z optest.Extents) optest.Sample {
+			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(0)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M), ""}}
+		}},
+	},
+}
+
 var scatterAmaxCase = optest.Operator{
 	Op:     ops.ScatterAmaxOp(),
 	Schema: "ops.yaml",

@@ -6,7 +6,6 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
-	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
@@ -329,6 +328,176 @@ func fftC2RBehindCompose(x *core.Tensor, dim, n int, scale, inner float64) *core
 	return Permute(moved, shapes.MovePerm(len(x.Shape()), behind, at))
 }
 
+var fftC2RConjOp = ir.Op{
+	Name:    "fft_c2r_conj",
+	Doc:     "returns fft_c2r of the conjugate of x.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteToReal,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTC2RConj}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2RConjOp returns the descriptor of fft_c2r_conj, which must not be
+// changed.
+func FFTC2RConjOp() *ir.Op {
+	return &fftC2RConjOp
+}
+
+// FFTC2RConj returns fft_c2r of the conjugate of x.
+func FFTC2RConj(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftC2RConjOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.FFTC2RShape(x.Shape(), dim, n))
+	}) {
+		return FFTC2ROfConj(x, dim, n, scale, inner)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &fftC2RConjOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.IntValue(n), ir.FloatValue(scale), ir.FloatValue(inner)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.FFTC2RShape(x.Shape(), dim, n))
+		},
+		Backward: fftC2RConjBackward,
+	})
+}
+
+// fftC2RConjBackward is the gradient of fft_c2r_conj.
+func fftC2RConjBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dim := int(grad.Attr(0).Int)
+	scale := grad.Attr(2).Scalar.Float()
+	inner := grad.Attr(3).Scalar.Float()
+	grad.Set(0, fit(grad, 0, FFTR2CConj(dy, dim, scale, 2*inner)))
+}
+
+var fftC2ROfConjOp = ir.Op{
+	Name:    "fft_c2r_of_conj",
+	Doc:     "is fft_c2r_conj in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2ROfConjOp returns the descriptor of fft_c2r_of_conj, which must not be
+// changed.
+func FFTC2ROfConjOp() *ir.Op {
+	return &fftC2ROfConjOp
+}
+
+// FFTC2ROfConj is fft_c2r_conj in two steps.
+func FFTC2ROfConj(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2ROfConjOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftC2ROfConjCompose(x, dim, n, scale, inner)
+	})
+	core.Composed(&fftC2ROfConjOp, in, out)
+	return out
+}
+
+func fftC2ROfConjCompose(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor {
+	return FFTC2R(Conj(x), dim, n, scale, inner)
+}
+
+var fftC2RPlanesOp = ir.Op{
+	Name:    "fft_c2r_planes",
+	Doc:     "returns fft_c2r along dim of the inverse transform of x along dims; these are the last axes, in order.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteToReal,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTC2RPlanes}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2RPlanesOp returns the descriptor of fft_c2r_planes, which must not be
+// changed.
+func FFTC2RPlanesOp() *ir.Op {
+	return &fftC2RPlanesOp
+}
+
+// FFTC2RPlanes returns fft_c2r along dim of the inverse transform of x along
+// dims; these are the last axes, in order.
+func FFTC2RPlanes(x *core.Tensor, dims []int, dim, n int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftC2RPlanesOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.FFTC2RPlanesShape(x.Shape(), dims, dim, n))
+	}) {
+		return FFTC2RSteps(x, dims, dim, n, scale, inner)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &fftC2RPlanesOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(dims), ir.IntValue(dim), ir.IntValue(n), ir.FloatValue(scale), ir.FloatValue(inner)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.FFTC2RPlanesShape(x.Shape(), dims, dim, n))
+		},
+		Backward: fftC2RPlanesBackward,
+	})
+}
+
+// fftC2RPlanesBackward is the gradient of fft_c2r_planes.
+func fftC2RPlanesBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dims := grad.Attr(0).Ints
+	dim := int(grad.Attr(1).Int)
+	scale := grad.Attr(3).Scalar.Float()
+	inner := grad.Attr(4).Scalar.Float()
+	grad.Set(0, fit(grad, 0, FFTR2CPlanes(dy, dims, dim, scale, 2*inner)))
+}
+
+var fftC2RStepsOp = ir.Op{
+	Name:    "fft_c2r_steps",
+	Doc:     "is fft_c2r_planes in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "n", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTC2RStepsOp returns the descriptor of fft_c2r_steps, which must not be
+// changed.
+func FFTC2RStepsOp() *ir.Op {
+	return &fftC2RStepsOp
+}
+
+// FFTC2RSteps is fft_c2r_planes in two steps.
+func FFTC2RSteps(x *core.Tensor, dims []int, dim, n int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftC2RStepsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftC2RStepsCompose(x, dims, dim, n, scale, inner)
+	})
+	core.Composed(&fftC2RStepsOp, in, out)
+	return out
+}
+
+func fftC2RStepsCompose(x *core.Tensor, dims []int, dim, n int, scale, inner float64) *core.Tensor {
+	return FFTC2R(FFTC2CAcross(x, dims, true, 1), dim, n, scale, inner)
+}
+
 var fftR2COp = ir.Op{
 	Name:    "fft_r2c",
 	Doc:     "returns elements 0 to n/2 of the transform of real x along dim, times scale, and those that stand for two, all but 0 and n/2, times inner.",
@@ -449,224 +618,50 @@ func fftR2CBehindCompose(x *core.Tensor, dim int, scale, inner float64) *core.Te
 	return Permute(moved, shapes.MovePerm(len(x.Shape()), behind, at))
 }
 
-var fftFreqOp = ir.Op{
-	Name:    "fftfreq",
-	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart: 0, 1 and so on and then the negative ones up to -1, all over n*d, on one axis.",
-	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
+var fftR2CConjOp = ir.Op{
+	Name:    "fft_r2c_conj",
+	Doc:     "returns the conjugate of fft_r2c.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
 	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteToComplex,
 	Switch:  -1,
-	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
-	Tags:    ir.TagFactory,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTR2CConj}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
 }
 
-// FFTFreqOp returns the descriptor of fftfreq, which must not be changed.
-func FFTFreqOp() *ir.Op {
-	return &fftFreqOp
-}
-
-// FFTFreq returns the frequencies of the elements of fft of n samples that
-// are d apart: 0, 1 and so on and then the negative ones up to -1, all over
-// n*d, on one axis.
-func FFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
-	if err := fftFreqOp.Accepts(ir.IntValue(n), ir.FloatValue(d)); err != nil {
-		return core.Refuse(&fftFreqOp, err)
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = fftFreqCompose(n, d, place)
-	})
-	core.Composed(&fftFreqOp, nil, out)
-	return out
-}
-
-func fftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
-	return FFTFreqSized([]int{n}, n, d, place)
-}
-
-var fftFreqSizedOp = ir.Op{
-	Name:    "fftfreq_sized",
-	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"where(2*index < n, index, index - n)/(n*d)"}, Indexed: true},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.FFTFreqSized}, {For: "cuda", Of: &code.Kernels{Module: "fourier", Symbol: "fftfreq_sized"}}},
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// FFTFreqSizedOp returns the descriptor of fftfreq_sized, which must not be
+// FFTR2CConjOp returns the descriptor of fft_r2c_conj, which must not be
 // changed.
-func FFTFreqSizedOp() *ir.Op {
-	return &fftFreqSizedOp
+func FFTR2CConjOp() *ir.Op {
+	return &fftR2CConjOp
 }
 
-// FFTFreqSized returns the frequencies of the elements of fft of n samples
-// that are d apart.
-func FFTFreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &fftFreqSizedOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(d)},
+// FFTR2CConj returns the conjugate of fft_r2c.
+func FFTR2CConj(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftR2CConjOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.FFTR2CShape(x.Shape(), dim))
+	}) {
+		return FFTR2CThenConj(x, dim, scale, inner)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &fftR2CConjOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(dim), ir.FloatValue(scale), ir.FloatValue(inner)},
 		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
+			return oneShape(shapes.FFTR2CShape(x.Shape(), dim))
 		},
-		Place: place,
+		Backward: fftR2CConjBackward,
 	})
 }
 
-var fftnOp = ir.Op{
-	Name:    "fftn",
-	Doc:     "returns fft of x along the axes in dim, or without these along as many of the last as there are sizes, or along all.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// FFTNOp returns the descriptor of fftn, which must not be changed.
-func FFTNOp() *ir.Op {
-	return &fftnOp
-}
-
-// FFTN returns fft of x along the axes in dim, or without these along as many
-// of the last as there are sizes, or along all. The result is complex.
-func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&fftnOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.FFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
-	})
-	core.Composed(&fftnOp, in, out)
-	return out
-}
-
-// FFTNOut is FFTN with the result written to dst, which has its shape and
-// device.
-func FFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &fftnOp, FFTN(x, sizes, dim, scaling))
-}
-
-var fftShiftOp = ir.Op{
-	Name:    "fftshift",
-	Doc:     "moves the first element along each of the axes in dim, or along all, to the middle; what leaves at the end enters at the start.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// FFTShiftOp returns the descriptor of fftshift, which must not be changed.
-func FFTShiftOp() *ir.Op {
-	return &fftShiftOp
-}
-
-// FFTShift moves the first element along each of the axes in dim, or along
-// all, to the middle; what leaves at the end enters at the start.
-func FFTShift(x *core.Tensor, dim []int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&fftShiftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.FFTShift(Roll, x, dim)
-	})
-	core.Composed(&fftShiftOp, in, out)
-	return out
-}
-
-// FFTShiftOut is FFTShift with the result written to dst, which has its shape
-// and device.
-func FFTShiftOut(dst, x *core.Tensor, dim []int) error {
-	return core.CopyOut(dst, &fftShiftOp, FFTShift(x, dim))
-}
-
-var hfftOp = ir.Op{
-	Name:    "hfft",
-	Doc:     "returns fft of the signal of which x is the first half and the second half conjugate to that, along one axis, the last unless dim names another.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// HFFTOp returns the descriptor of hfft, which must not be changed.
-func HFFTOp() *ir.Op {
-	return &hfftOp
-}
-
-// HFFT returns fft of the signal of which x is the first half and the second
-// half conjugate to that, along one axis, the last unless dim names another.
-// The result is real, with sizes elements, or without these twice as many as
-// x has, less two.
-func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&hfftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.HFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, Conj: Conj, FFTC2R: FFTC2R, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
-	})
-	core.Composed(&hfftOp, in, out)
-	return out
-}
-
-// HFFTOut is HFFT with the result written to dst, which has its shape and
-// device.
-func HFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &hfftOp, HFFT(x, sizes, dim, scaling))
-}
-
-var ifftOp = ir.Op{
-	Name:    "ifft",
-	Doc:     "returns the inverse of fft, along one axis, the last unless dim names another.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// IFFTOp returns the descriptor of ifft, which must not be changed.
-func IFFTOp() *ir.Op {
-	return &ifftOp
-}
-
-// IFFT returns the inverse of fft, along one axis, the last unless dim names
-// another. The result is complex.
-func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&ifftOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.IFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
-	})
-	core.Composed(&ifftOp, in, out)
-	return out
-}
-
-// IFFTOut is IFFT with the result written to dst, which has its shape and
-// device.
-func IFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &ifftOp, IFFT(x, sizes, dim, scaling))
+// fftR2CConjBackward is the gradient of fft_r2c_conj.
+func fftR2CConjBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dim := int(grad.Attr(0).Int)
+	scale := grad.Attr(1).Scalar.Float()
+	inner := grad.Attr(2).Scalar.Float()
+	grad.Set(0, fit(grad, 0, FFTC2RConj(dy, dim, shapes.Size(grad.InShape(0), dim), scale, inner/2)))
 }

@@ -4,11 +4,357 @@ package ops
 
 import (
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/composite"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var fftR2CPlanesOp = ir.Op{
+	Name:    "fft_r2c_planes",
+	Doc:     "returns the transform along dims of fft_r2c along dim; these are the last axes, in order.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteToComplex,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.FFTR2CPlanes}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// FFTR2CPlanesOp returns the descriptor of fft_r2c_planes, which must not be
+// changed.
+func FFTR2CPlanesOp() *ir.Op {
+	return &fftR2CPlanesOp
+}
+
+// FFTR2CPlanes returns the transform along dims of fft_r2c along dim; these
+// are the last axes, in order.
+func FFTR2CPlanes(x *core.Tensor, dims []int, dim int, scale, inner float64) *core.Tensor {
+	if core.InParts(&fftR2CPlanesOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.FFTR2CPlanesShape(x.Shape(), dims, dim))
+	}) {
+		return FFTR2CSteps(x, dims, dim, scale, inner)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &fftR2CPlanesOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(dims), ir.IntValue(dim), ir.FloatValue(scale), ir.FloatValue(inner)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.FFTR2CPlanesShape(x.Shape(), dims, dim))
+		},
+		Backward: fftR2CPlanesBackward,
+	})
+}
+
+// fftR2CPlanesBackward is the gradient of fft_r2c_planes.
+func fftR2CPlanesBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	dims := grad.Attr(0).Ints
+	dim := int(grad.Attr(1).Int)
+	scale := grad.Attr(2).Scalar.Float()
+	inner := grad.Attr(3).Scalar.Float()
+	grad.Set(0, fit(grad, 0, FFTC2RPlanes(dy, dims, dim, shapes.Size(grad.InShape(0), dim), scale, inner/2)))
+}
+
+var fftR2CStepsOp = ir.Op{
+	Name:    "fft_r2c_steps",
+	Doc:     "is fft_r2c_planes in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dims", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTR2CStepsOp returns the descriptor of fft_r2c_steps, which must not be
+// changed.
+func FFTR2CStepsOp() *ir.Op {
+	return &fftR2CStepsOp
+}
+
+// FFTR2CSteps is fft_r2c_planes in two steps.
+func FFTR2CSteps(x *core.Tensor, dims []int, dim int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftR2CStepsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftR2CStepsCompose(x, dims, dim, scale, inner)
+	})
+	core.Composed(&fftR2CStepsOp, in, out)
+	return out
+}
+
+func fftR2CStepsCompose(x *core.Tensor, dims []int, dim int, scale, inner float64) *core.Tensor {
+	return FFTC2CAcross(FFTR2C(x, dim, scale, inner), dims, false, 1)
+}
+
+var fftR2CThenConjOp = ir.Op{
+	Name:    "fft_r2c_then_conj",
+	Doc:     "is fft_r2c_conj in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "scale", Kind: ir.AttrFloat}, {Name: "inner", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// FFTR2CThenConjOp returns the descriptor of fft_r2c_then_conj, which must
+// not be changed.
+func FFTR2CThenConjOp() *ir.Op {
+	return &fftR2CThenConjOp
+}
+
+// FFTR2CThenConj is fft_r2c_conj in two steps.
+func FFTR2CThenConj(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftR2CThenConjOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return fftR2CThenConjCompose(x, dim, scale, inner)
+	})
+	core.Composed(&fftR2CThenConjOp, in, out)
+	return out
+}
+
+func fftR2CThenConjCompose(x *core.Tensor, dim int, scale, inner float64) *core.Tensor {
+	return Conj(FFTR2C(x, dim, scale, inner))
+}
+
+var fftFreqOp = ir.Op{
+	Name:    "fftfreq",
+	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart: 0, 1 and so on and then the negative ones up to -1, all over n*d, on one axis.",
+	Kind:    ir.Composition,
+	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
+	Tags:    ir.TagFactory,
+}
+
+// FFTFreqOp returns the descriptor of fftfreq, which must not be changed.
+func FFTFreqOp() *ir.Op {
+	return &fftFreqOp
+}
+
+// FFTFreq returns the frequencies of the elements of fft of n samples that
+// are d apart: 0, 1 and so on and then the negative ones up to -1, all over
+// n*d, on one axis.
+func FFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
+	if err := fftFreqOp.Accepts(ir.IntValue(n), ir.FloatValue(d)); err != nil {
+		return core.Refuse(&fftFreqOp, err)
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = fftFreqCompose(n, d, place)
+	})
+	core.Composed(&fftFreqOp, nil, out)
+	return out
+}
+
+func fftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
+	return FFTFreqSized([]int{n}, n, d, place)
+}
+
+var fftFreqSizedOp = ir.Op{
+	Name:    "fftfreq_sized",
+	Doc:     "returns the frequencies of the elements of fft of n samples that are d apart.",
+	Kind:    ir.Elementwise,
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Bodies: []ir.Body{
+		{Exprs: []string{"where(2*index < n, index, index - n)/(n*d)"}, Indexed: true},
+	},
+	Code: []ir.Code{{For: "cpu", Of: &cpu.FFTFreqSized}, {For: "cuda", Of: &code.Kernels{Module: "fourier", Symbol: "fftfreq_sized"}}},
+	Tags: ir.TagFactory | ir.TagHidden,
+}
+
+// FFTFreqSizedOp returns the descriptor of fftfreq_sized, which must not be
+// changed.
+func FFTFreqSizedOp() *ir.Op {
+	return &fftFreqSizedOp
+}
+
+// FFTFreqSized returns the frequencies of the elements of fft of n samples
+// that are d apart.
+func FFTFreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
+	return core.Elementwise(core.Apply{
+		Op:    &fftFreqSizedOp,
+		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(d)},
+		Shapes: func() ([][]int, error) {
+			return [][]int{shape}, nil
+		},
+		Place: place,
+	})
+}
+
+var fftnOp = ir.Op{
+	Name:    "fftn",
+	Doc:     "returns fft of x along the axes in dim, or without these along as many of the last as there are sizes, or along all.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// FFTNOp returns the descriptor of fftn, which must not be changed.
+func FFTNOp() *ir.Op {
+	return &fftnOp
+}
+
+// FFTN returns fft of x along the axes in dim, or without these along as many
+// of the last as there are sizes, or along all. The result is complex.
+func FFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftnOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&fftnOp, in, out)
+	return out
+}
+
+// FFTNOut is FFTN with the result written to dst, which has its shape and
+// device.
+func FFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &fftnOp, FFTN(x, sizes, dim, scaling))
+}
+
+var fftShiftOp = ir.Op{
+	Name:    "fftshift",
+	Doc:     "moves the first element along each of the axes in dim, or along all, to the middle; what leaves at the end enters at the start.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// FFTShiftOp returns the descriptor of fftshift, which must not be changed.
+func FFTShiftOp() *ir.Op {
+	return &fftShiftOp
+}
+
+// FFTShift moves the first element along each of the axes in dim, or along
+// all, to the middle; what leaves at the end enters at the start.
+func FFTShift(x *core.Tensor, dim []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&fftShiftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.FFTShift(Roll, x, dim)
+	})
+	core.Composed(&fftShiftOp, in, out)
+	return out
+}
+
+// FFTShiftOut is FFTShift with the result written to dst, which has its shape
+// and device.
+func FFTShiftOut(dst, x *core.Tensor, dim []int) error {
+	return core.CopyOut(dst, &fftShiftOp, FFTShift(x, dim))
+}
+
+var hfftOp = ir.Op{
+	Name:    "hfft",
+	Doc:     "returns fft of the signal of which x is the first half and the second half conjugate to that, along one axis, the last unless dim names another.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// HFFTOp returns the descriptor of hfft, which must not be changed.
+func HFFTOp() *ir.Op {
+	return &hfftOp
+}
+
+// HFFT returns fft of the signal of which x is the first half and the second
+// half conjugate to that, along one axis, the last unless dim names another.
+// The result is real, with sizes elements, or without these twice as many as
+// x has, less two.
+func HFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&hfftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.HFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, Conj: Conj, FFTC2RConj: FFTC2RConj, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&hfftOp, in, out)
+	return out
+}
+
+// HFFTOut is HFFT with the result written to dst, which has its shape and
+// device.
+func HFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &hfftOp, HFFT(x, sizes, dim, scaling))
+}
+
+var ifftOp = ir.Op{
+	Name:    "ifft",
+	Doc:     "returns the inverse of fft, along one axis, the last unless dim names another.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassInt | ir.ClassComplex | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// IFFTOp returns the descriptor of ifft, which must not be changed.
+func IFFTOp() *ir.Op {
+	return &ifftOp
+}
+
+// IFFT returns the inverse of fft, along one axis, the last unless dim names
+// another. The result is complex.
+func IFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&ifftOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return composite.IFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
+	})
+	core.Composed(&ifftOp, in, out)
+	return out
+}
+
+// IFFTOut is IFFT with the result written to dst, which has its shape and
+// device.
+func IFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
+	return core.CopyOut(dst, &ifftOp, IFFT(x, sizes, dim, scaling))
+}
 
 var iffT2Op = ir.Op{
 	Name:    "ifft2",
@@ -146,7 +492,7 @@ func IHFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.IHFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, Conj: Conj, FFTR2CAcross: FFTR2CAcross}, x, sizes, dim, scaling)
+		return composite.IHFFT(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2CConj: FFTR2CConj, Conj: Conj, FFTR2CAcross: FFTR2CAcross}, x, sizes, dim, scaling)
 	})
 	core.Composed(&ihfftOp, in, out)
 	return out
@@ -223,7 +569,7 @@ func IRFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.IRFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
+		return composite.IRFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross, FFTC2RPlanes: FFTC2RPlanes}, x, sizes, dim, scaling)
 	})
 	core.Composed(&irffT2Op, in, out)
 	return out
@@ -261,7 +607,7 @@ func IRFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 		return t
 	}
 	out := core.Composing(func() *core.Tensor {
-		return composite.IRFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross}, x, sizes, dim, scaling)
+		return composite.IRFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTC2C: FFTC2C, FFTC2R: FFTC2R, FFTC2CAcross: FFTC2CAcross, FFTC2RAcross: FFTC2RAcross, FFTC2RPlanes: FFTC2RPlanes}, x, sizes, dim, scaling)
 	})
 	core.Composed(&irfftnOp, in, out)
 	return out
@@ -309,151 +655,4 @@ func RFFT(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
 // device.
 func RFFTOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
 	return core.CopyOut(dst, &rfftOp, RFFT(x, sizes, dim, scaling))
-}
-
-var rffT2Op = ir.Op{
-	Name:    "rfft2",
-	Doc:     "returns fft2 of a real x without the half of it that follows from the other: along the last axis of dim it has n/2+1 elements.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// RFFT2Op returns the descriptor of rfft2, which must not be changed.
-func RFFT2Op() *ir.Op {
-	return &rffT2Op
-}
-
-// RFFT2 returns fft2 of a real x without the half of it that follows from the
-// other: along the last axis of dim it has n/2+1 elements. The result is
-// complex.
-func RFFT2(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&rffT2Op, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.RFFT2(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, FFTC2C: FFTC2C, FFTR2CAcross: FFTR2CAcross, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
-	})
-	core.Composed(&rffT2Op, in, out)
-	return out
-}
-
-// RFFT2Out is RFFT2 with the result written to dst, which has its shape and
-// device.
-func RFFT2Out(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &rffT2Op, RFFT2(x, sizes, dim, scaling))
-}
-
-var rfftFreqOp = ir.Op{
-	Name:    "rfftfreq",
-	Doc:     "returns the frequencies of the elements of rfft of n samples that are d apart, 0 to n/2 over n*d, on one axis.",
-	Kind:    ir.Composition,
-	Attrs:   []ir.Attr{{Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Require: []ir.Requirement{{{Attr: 0, Is: ir.AtLeast, Value: 1}}},
-	Tags:    ir.TagFactory,
-}
-
-// RFFTFreqOp returns the descriptor of rfftfreq, which must not be changed.
-func RFFTFreqOp() *ir.Op {
-	return &rfftFreqOp
-}
-
-// RFFTFreq returns the frequencies of the elements of rfft of n samples that
-// are d apart, 0 to n/2 over n*d, on one axis.
-func RFFTFreq(n int, d float64, place *core.Placement) *core.Tensor {
-	if err := rfftFreqOp.Accepts(ir.IntValue(n), ir.FloatValue(d)); err != nil {
-		return core.Refuse(&rfftFreqOp, err)
-	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = rfftFreqCompose(n, d, place)
-	})
-	core.Composed(&rfftFreqOp, nil, out)
-	return out
-}
-
-func rfftFreqCompose(n int, d float64, place *core.Placement) *core.Tensor {
-	return RFFTFreqSized([]int{n/2 + 1}, n, d, place)
-}
-
-var rfftFreqSizedOp = ir.Op{
-	Name:    "rfftfreq_sized",
-	Doc:     "returns the frequencies of the elements of rfft of n samples that are d apart.",
-	Kind:    ir.Elementwise,
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}, {Name: "n", Kind: ir.AttrInt}, {Name: "d", Kind: ir.AttrFloat}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Bodies: []ir.Body{
-		{Exprs: []string{"index/(n*d)"}, Indexed: true},
-	},
-	Code: []ir.Code{{For: "cpu", Of: &cpu.RFFTFreqSized}, {For: "cuda", Of: &code.Kernels{Module: "fourier", Symbol: "rfftfreq_sized"}}},
-	Tags: ir.TagFactory | ir.TagHidden,
-}
-
-// RFFTFreqSizedOp returns the descriptor of rfftfreq_sized, which must not be
-// changed.
-func RFFTFreqSizedOp() *ir.Op {
-	return &rfftFreqSizedOp
-}
-
-// RFFTFreqSized returns the frequencies of the elements of rfft of n samples
-// that are d apart.
-func RFFTFreqSized(shape []int, n int, d float64, place *core.Placement) *core.Tensor {
-	return core.Elementwise(core.Apply{
-		Op:    &rfftFreqSizedOp,
-		Attrs: []ir.Value{ir.IntsValue(shape), ir.IntValue(n), ir.FloatValue(d)},
-		Shapes: func() ([][]int, error) {
-			return [][]int{shape}, nil
-		},
-		Place: place,
-	})
-}
-
-var rfftnOp = ir.Op{
-	Name:    "rfftn",
-	Doc:     "returns fftn of a real x without the half of it that follows from the other: along the last axis of dim it has n/2+1 elements.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}},
-	Attrs:   []ir.Attr{{Name: "sizes", Kind: ir.AttrInts}, {Name: "dim", Kind: ir.AttrInts}, {Name: "scaling", Kind: ir.AttrEnum, Enum: []string{"backward", "ortho", "forward"}}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassInt | ir.ClassBool | ir.SetOf(ir.Float32, ir.Float64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// RFFTNOp returns the descriptor of rfftn, which must not be changed.
-func RFFTNOp() *ir.Op {
-	return &rfftnOp
-}
-
-// RFFTN returns fftn of a real x without the half of it that follows from the
-// other: along the last axis of dim it has n/2+1 elements. The result is
-// complex.
-func RFFTN(x *core.Tensor, sizes, dim []int, scaling Scaling) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&rfftnOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return composite.RFFTN(composite.Fourier{PadConstant: PadConstant, Narrow: Narrow, ToType: ToType, FFTR2C: FFTR2C, FFTC2C: FFTC2C, FFTR2CAcross: FFTR2CAcross, FFTC2CAcross: FFTC2CAcross}, x, sizes, dim, scaling)
-	})
-	core.Composed(&rfftnOp, in, out)
-	return out
-}
-
-// RFFTNOut is RFFTN with the result written to dst, which has its shape and
-// device.
-func RFFTNOut(dst, x *core.Tensor, sizes, dim []int, scaling Scaling) error {
-	return core.CopyOut(dst, &rfftnOp, RFFTN(x, sizes, dim, scaling))
 }

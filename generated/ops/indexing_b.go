@@ -303,6 +303,82 @@ func OneHotOut(dst, x *core.Tensor, classes int) error {
 	return core.CopyOut(dst, &oneHotOp, OneHot(x, classes))
 }
 
+var oneHotAtOp = ir.Op{
+	Name:    "one_hot_at",
+	Doc:     "returns one_hot_sized of a shape, that of x and the classes.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.OneHot}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// OneHotAtOp returns the descriptor of one_hot_at, which must not be changed.
+func OneHotAtOp() *ir.Op {
+	return &oneHotAtOp
+}
+
+// OneHotAt returns one_hot_sized of a shape, that of x and the classes.
+func OneHotAt(x *core.Tensor, shape []int) *core.Tensor {
+	if core.InParts(&oneHotAtOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(shape))
+	}) {
+		return OneHotScattered(x, shape)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &oneHotAtOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntsValue(shape)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(shape))
+		},
+	})
+}
+
+var oneHotScatteredOp = ir.Op{
+	Name:    "one_hot_scattered",
+	Doc:     "is one_hot_at in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
+	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// OneHotScatteredOp returns the descriptor of one_hot_scattered, which must
+// not be changed.
+func OneHotScatteredOp() *ir.Op {
+	return &oneHotScatteredOp
+}
+
+// OneHotScattered is one_hot_at in two steps.
+func OneHotScattered(x *core.Tensor, shape []int) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&oneHotScatteredOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return oneHotScatteredCompose(x, shape)
+		})
+	})
+	core.Composed(&oneHotScatteredOp, in, out)
+	return out
+}
+
+func oneHotScatteredCompose(x *core.Tensor, shape []int) *core.Tensor {
+	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), shape), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+}
+
 var oneHotSizedOp = ir.Op{
 	Name:    "one_hot_sized",
 	Doc:     "returns one_hot of a known number of classes.",
@@ -330,16 +406,14 @@ func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return oneHotSizedCompose(x, classes)
-		})
+		out = oneHotSizedCompose(x, classes)
 	})
 	core.Composed(&oneHotSizedOp, in, out)
 	return out
 }
 
 func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
-	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), shapes.JoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+	return OneHotAt(x, shapes.JoinInts(x.Shape(), []int{classes}))
 }
 
 var putOp = ir.Op{
@@ -562,76 +636,4 @@ func scaledGradientBackward(grad *core.Grad) {
 	dy := grad.Dy(0)
 	factor := grad.In(1)
 	grad.Set(0, fit(grad, 0, ToType(Mul(dy, factor), grad.InDType(0))))
-}
-
-var scatterOp = ir.Op{
-	Name:    "scatter",
-	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src", Number: ir.NumberExact}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Scatter}}},
-	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates | ir.TagSignless,
-}
-
-// ScatterOp returns the descriptor of scatter, which must not be changed.
-func ScatterOp() *ir.Op {
-	return &scatterOp
-}
-
-// Scatter returns a copy of x with the elements of src written where index
-// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
-// tensor of x's rank, no larger than src, and no larger than x along the
-// other axes. Src may be a number or a scalar tensor. Where index names an
-// element more than once, one of the writes wins, and every one gets the
-// gradient.
-func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
-	return core.KernelOne(scatterApply(x, dim, index, src))
-}
-
-func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
-	return core.Apply{
-		Op:    &scatterOp,
-		In:    []*core.Tensor{x, index, src},
-		Attrs: []ir.Value{ir.IntValue(dim)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
-		},
-		Backward: scatterBackward,
-		Save:     core.SaveIn(1),
-	}
-}
-
-// ScatterOut is Scatter with the result written to dst, which has its shape
-// and device.
-func ScatterOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
-	return core.KernelOut(dst, scatterApply(x, dim, index, src))
-}
-
-// scatterBackward is the gradient of scatter.
-func scatterBackward(grad *core.Grad) {
-	if grad.Needs(0) {
-		dy := grad.Dy(0)
-		index := grad.In(1)
-		dim := int(grad.Attr(0).Int)
-		grad.Set(0, fit(grad, 0, Scatter(dy, dim, index, core.ScalarTensor(ir.IntScalar(0)))))
-	}
-	if grad.Needs(2) {
-		grad.Set(2, fit(grad, 2, scatterGradSrc(grad)))
-	}
-}
-
-func scatterGradSrc(grad *core.Grad) *core.Tensor {
-	dy := grad.Dy(0)
-	index := grad.In(1)
-	dim := int(grad.Attr(0).Int)
-	g := Gather(dy, dim, index)
-	if len(grad.InShape(2)) == 0 {
-		return Sum(g, nil, false, ir.Invalid)
-	}
-	return PadConstant(g, shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
 }

@@ -12,6 +12,78 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scatterOp = ir.Op{
+	Name:    "scatter",
+	Doc:     "returns a copy of x with the elements of src written where index says: out[index[i][j]][j] = src[i][j] for dim 0.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src", Number: ir.NumberExact}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Scatter)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Scatter}}},
+	Tags:    ir.TagNondeterministic | ir.TagExact | ir.TagUpdates | ir.TagSignless,
+}
+
+// ScatterOp returns the descriptor of scatter, which must not be changed.
+func ScatterOp() *ir.Op {
+	return &scatterOp
+}
+
+// Scatter returns a copy of x with the elements of src written where index
+// says: out[index[i][j]][j] = src[i][j] for dim 0. Index is an int32 or int64
+// tensor of x's rank, no larger than src, and no larger than x along the
+// other axes. Src may be a number or a scalar tensor. Where index names an
+// element more than once, one of the writes wins, and every one gets the
+// gradient.
+func Scatter(x *core.Tensor, dim int, index, src *core.Tensor) *core.Tensor {
+	return core.KernelOne(scatterApply(x, dim, index, src))
+}
+
+func scatterApply(x *core.Tensor, dim int, index, src *core.Tensor) core.Apply {
+	return core.Apply{
+		Op:    &scatterOp,
+		In:    []*core.Tensor{x, index, src},
+		Attrs: []ir.Value{ir.IntValue(dim)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.ScatterShape(x.Shape(), dim, index.Shape(), src.Shape()))
+		},
+		Backward: scatterBackward,
+		Save:     core.SaveIn(1),
+	}
+}
+
+// ScatterOut is Scatter with the result written to dst, which has its shape
+// and device.
+func ScatterOut(dst, x *core.Tensor, dim int, index, src *core.Tensor) error {
+	return core.KernelOut(dst, scatterApply(x, dim, index, src))
+}
+
+// scatterBackward is the gradient of scatter.
+func scatterBackward(grad *core.Grad) {
+	if grad.Needs(0) {
+		dy := grad.Dy(0)
+		index := grad.In(1)
+		dim := int(grad.Attr(0).Int)
+		grad.Set(0, fit(grad, 0, Scatter(dy, dim, index, core.ScalarTensor(ir.IntScalar(0)))))
+	}
+	if grad.Needs(2) {
+		grad.Set(2, fit(grad, 2, scatterGradSrc(grad)))
+	}
+}
+
+func scatterGradSrc(grad *core.Grad) *core.Tensor {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	dim := int(grad.Attr(0).Int)
+	g := Gather(dy, dim, index)
+	if len(grad.InShape(2)) == 0 {
+		return Sum(g, nil, false, ir.Invalid)
+	}
+	return PadConstant(g, shapes.PadTo(grad.InShape(1), grad.InShape(2)), ir.IntScalar(0))
+}
+
 var scatterAddOp = ir.Op{
 	Name:    "scatter_add",
 	Doc:     "returns a copy of x to which the elements of src are added where index says: out[index[i][j]][j] += src[i][j] for dim 0.",
@@ -613,46 +685,4 @@ func StopGradient(x *core.Tensor) *core.Tensor {
 		Op: &stopGradientOp,
 		In: []*core.Tensor{x},
 	}, layout, err)
-}
-
-var takeOp = ir.Op{
-	Name:    "take",
-	Doc:     "returns the elements of x, read in row-major order, at the places in the int32 or int64 tensor index, with index's shape.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-}
-
-// TakeOp returns the descriptor of take, which must not be changed.
-func TakeOp() *ir.Op {
-	return &takeOp
-}
-
-// Take returns the elements of x, read in row-major order, at the places in
-// the int32 or int64 tensor index, with index's shape. A negative index
-// counts from the end.
-func Take(x, index *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, index}
-	if t := core.Refused(&takeOp, in...); t != nil {
-		return t
-	}
-	out := core.Composing(func() *core.Tensor {
-		return takeCompose(x, index)
-	})
-	core.Composed(&takeOp, in, out)
-	return out
-}
-
-func takeCompose(x, index *core.Tensor) *core.Tensor {
-	at := WrappedIndex(Reshape(index, []int{ir.NumElements(index.Shape())}), ir.NumElements(x.Shape()))
-	return Reshape(IndexSelect(Reshape(x, []int{ir.NumElements(x.Shape())}), 0, at), index.Shape())
-}
-
-// TakeOut is Take with the result written to dst, which has its shape and
-// device.
-func TakeOut(dst, x, index *core.Tensor) error {
-	return core.CopyOut(dst, &takeOp, Take(x, index))
 }

@@ -10,6 +10,48 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var takeOp = ir.Op{
+	Name:    "take",
+	Doc:     "returns the elements of x, read in row-major order, at the places in the int32 or int64 tensor index, with index's shape.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+}
+
+// TakeOp returns the descriptor of take, which must not be changed.
+func TakeOp() *ir.Op {
+	return &takeOp
+}
+
+// Take returns the elements of x, read in row-major order, at the places in
+// the int32 or int64 tensor index, with index's shape. A negative index
+// counts from the end.
+func Take(x, index *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&takeOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return takeCompose(x, index)
+	})
+	core.Composed(&takeOp, in, out)
+	return out
+}
+
+func takeCompose(x, index *core.Tensor) *core.Tensor {
+	at := WrappedIndex(Reshape(index, []int{ir.NumElements(index.Shape())}), ir.NumElements(x.Shape()))
+	return Reshape(IndexSelect(Reshape(x, []int{ir.NumElements(x.Shape())}), 0, at), index.Shape())
+}
+
+// TakeOut is Take with the result written to dst, which has its shape and
+// device.
+func TakeOut(dst, x, index *core.Tensor) error {
+	return core.CopyOut(dst, &takeOp, Take(x, index))
+}
+
 var takeAlongDimOp = ir.Op{
 	Name:    "take_along_dim",
 	Doc:     "returns the elements of x that the int32 or int64 tensor index names along dim, as gather does, where x and index broadcast along the other axes and a negative index counts from the end.",

@@ -5,6 +5,7 @@ package ops
 import (
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
@@ -155,7 +156,7 @@ var frexpBitsOp = ir.Op{
 	DTypes:  ir.ClassFloat,
 	Promote: ir.PromoteNone,
 	Switch:  -1,
-	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Frexp)}},
+	Code:    []ir.Code{{For: "cpu", Of: ir.KernelFunc(opaque.Frexp)}, {For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Frexp}}},
 	Parts:   true,
 	Tags:    ir.TagHidden | ir.TagExact,
 }

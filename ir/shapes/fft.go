@@ -53,6 +53,23 @@ func FFTC2RShape(x []int, dim, n int) ([]int, error) {
 	return out, ir.CheckShape(out)
 }
 
+// FFTR2CPlanesShape returns the shape of FFTR2CShape along dim, which transforms along dims keep.
+func FFTR2CPlanesShape(x, dims []int, dim int) ([]int, error) {
+	half, err := FFTR2CShape(x, dim)
+	if err != nil {
+		return nil, err
+	}
+	return FFTC2CShape(half, dims)
+}
+
+// FFTC2RPlanesShape returns the shape of FFTC2RShape along dim of x transformed along dims.
+func FFTC2RPlanesShape(x, dims []int, dim, n int) ([]int, error) {
+	if _, err := FFTC2CShape(x, dims); err != nil {
+		return nil, err
+	}
+	return FFTC2RShape(x, dim, n)
+}
+
 // fftAxes returns the axes dims of x, which must have one.
 func fftAxes(x, dims []int) ([]int, error) {
 	if len(x) == 0 || len(dims) == 0 {

@@ -77,6 +77,8 @@ var Rules = map[string]any{
 	"fft_c2c":                 FFTC2CShape,
 	"fft_r2c":                 FFTR2CShape,
 	"fft_c2r":                 FFTC2RShape,
+	"fft_r2c_planes":          FFTR2CPlanesShape,
+	"fft_c2r_planes":          FFTC2RPlanesShape,
 }
 
 // SameShape returns x.

@@ -17,6 +17,9 @@ type (
 	conjugate = func(x *core.Tensor) *core.Tensor
 	realTo    = func(x *core.Tensor, dim int, scale, inner float64) *core.Tensor
 	toReal    = func(x *core.Tensor, dim, n int, scale, inner float64) *core.Tensor
+
+	realToPlanes = func(x *core.Tensor, dims []int, dim int, scale, inner float64) *core.Tensor
+	planesToReal = func(x *core.Tensor, dims []int, dim, n int, scale, inner float64) *core.Tensor
 )
 
 // Fourier are the operators that transforms are made of; each is given those it uses.
@@ -32,6 +35,12 @@ type Fourier struct {
 	FFTC2CAcross complexTo
 	FFTR2CAcross realTo
 	FFTC2RAcross toReal
+	// Conj are of results and operands that are conjugated.
+	FFTR2CConj realTo
+	FFTC2RConj toReal
+	// Planes are along two or three axes at the end, in order.
+	FFTR2CPlanes realToPlanes
+	FFTC2RPlanes planesToReal
 }
 
 // complexTo is the transform between complex numbers.
@@ -94,12 +103,7 @@ func RFFTN[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *co
 
 // IHFFT is the conjugate of RFFT, with the scaling of the inverse transform.
 func IHFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *core.Tensor {
-	out := o.real(fourier{along1, true, int(scaling)}, x, sizes, dim)
-	if core.FirstError(out) != nil {
-		return out
-	}
-	defer out.Release()
-	return o.Conj(out)
+	return o.real(fourier{along1, true, int(scaling)}, x, sizes, dim)
 }
 
 // IRFFT is the inverse of RFFT: real, of sizes points or, without these, of twice
@@ -124,12 +128,7 @@ func HFFT[E ~uint8](o Fourier, x *core.Tensor, sizes, dim []int, scaling E) *cor
 	if t := usable(x); t != nil {
 		return t[0]
 	}
-	y := x
-	if look(x).DType().IsComplex() {
-		y = o.Conj(x)
-		defer y.Release()
-	}
-	return o.back(fourier{along1, false, int(scaling)}, y, sizes, dim)
+	return o.back(fourier{along1, false, int(scaling)}, x, sizes, dim)
 }
 
 // FFTShift moves the first element along each of the axes dim, or of all, to the
@@ -273,6 +272,20 @@ func (f fourier) prepare(cast castTo, x *core.Tensor, complex bool) (*chain, err
 // across reports whether the last axis of the tensor is none of axes.
 func (c *chain) across(axes []int) bool { return !slices.Contains(axes, look(c.at).Rank()-1) }
 
+// planesMost is how many axes transforms of planes have at most.
+const planesMost = 3
+
+// planes reports whether axes are the last of the tensor, in order, and more than one.
+func (c *chain) planes(axes []int) bool {
+	rank := look(c.at).Rank()
+	for i, a := range axes {
+		if a != rank-len(axes)+i {
+			return false
+		}
+	}
+	return len(axes) > 1 && len(axes) <= planesMost && core.FirstError(c.at) == nil
+}
+
 // c2c transforms complex numbers along axes.
 func (c *chain) c2c(o *Fourier, axes []int, inverse bool, scale float64) {
 	transform := o.FFTC2C
@@ -366,14 +379,25 @@ func (o *Fourier) real(f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor
 		return core.Failed(err)
 	}
 	c.resize(o, axes, points)
-	last := len(axes) - 1
-	transform := o.FFTR2C
-	if c.across(axes[last:]) {
-		transform = o.FFTR2CAcross
+	last, scale := len(axes)-1, f.scale(numPoints(points))
+	if c.planes(axes) {
+		c.then(o.FFTR2CPlanes(c.at, axes[:last], axes[last], scale, 1))
+		return c.at
 	}
-	c.then(transform(c.at, axes[last], f.scale(numPoints(points)), 1))
+	across := c.across(axes[last:])
+	transform := o.FFTR2C
+	switch {
+	case across:
+		transform = o.FFTR2CAcross
+	case f.inverse: // the conjugate, as it is of half a signal
+		transform = o.FFTR2CConj
+	}
+	c.then(transform(c.at, axes[last], scale, 1))
 	if last > 0 {
 		c.c2c(o, axes[:last], false, 1)
+	}
+	if across && f.inverse && core.FirstError(c.at) == nil {
+		c.then(o.Conj(c.at))
 	}
 	return c.at
 }
@@ -401,12 +425,22 @@ func (o *Fourier) back(f fourier, x *core.Tensor, sizes, dim []int) *core.Tensor
 	n, scale := points[last], f.scale(numPoints(points))
 	points[last] = n/2 + 1
 	c.resize(o, axes, points)
+	if c.planes(axes) {
+		c.then(o.FFTC2RPlanes(c.at, axes[:last], axes[last], n, scale, 1))
+		return c.at
+	}
 	if last > 0 {
 		c.c2c(o, axes[:last], true, 1)
 	}
 	transform := o.FFTC2R
-	if c.across(axes[last:]) {
+	switch {
+	case c.across(axes[last:]):
 		transform = o.FFTC2RAcross
+		if !f.inverse && core.FirstError(c.at) == nil { // of the conjugate
+			c.then(o.Conj(c.at))
+		}
+	case !f.inverse:
+		transform = o.FFTC2RConj
 	}
 	c.then(transform(c.at, axes[last], n, scale, 1))
 	return c.at

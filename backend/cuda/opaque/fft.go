@@ -20,6 +20,28 @@ func FFTR2C(g code.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTR2C, 
 // transform's first half is x, multiplied first as FFTR2C multiplies results.
 func FFTC2R(g code.GPU, c *ir.Call) error { return onCUFFT(g, c, libraryFFTC2R, ownFFTC2R) }
 
+// FFTR2CConj is the conjugate of FFTR2C.
+func FFTR2CConj(g code.GPU, c *ir.Call) error {
+	return onCUFFT(g, c, libraryFFTR2CConj, ownFFTR2CConj)
+}
+
+// FFTC2RConj is FFTC2R of the conjugate of x.
+func FFTC2RConj(g code.GPU, c *ir.Call) error {
+	return onCUFFT(g, c, libraryFFTC2RConj, ownFFTC2RConj)
+}
+
+// FFTR2CPlanes is FFTR2C along attribute dim, transformed along attribute dims; these are the last
+// axes, in order.
+func FFTR2CPlanes(g code.GPU, c *ir.Call) error {
+	return onCUFFT(g, c, libraryFFTR2CPlanes, ownFFTR2CPlanes)
+}
+
+// FFTC2RPlanes is FFTC2R along attribute dim of the inverse transform of x along attribute dims;
+// these are the last axes, in order.
+func FFTC2RPlanes(g code.GPU, c *ir.Call) error {
+	return onCUFFT(g, c, libraryFFTC2RPlanes, ownFFTC2RPlanes)
+}
+
 // onCUFFT has the library compute c, or where it does not kernels of our own.
 func onCUFFT(g code.GPU, c *ir.Call, by func(library.GPU, *ir.Call) error, own code.Launch) error {
 	if c.Out[0].NumElements() == 0 {
@@ -39,22 +61,22 @@ func c2cOf(c *ir.Call) (axes []int, inverse bool, scale float64, err error) {
 	return axes, c.Attrs[1].Int != 0, c.Attrs[2].Scalar.Float(), err
 }
 
-// r2cOf returns the attributes of FFTR2C.
-func r2cOf(c *ir.Call) (bins, error) {
-	axis, err := axisOf(c, 0, c.In[0].Shape)
+// r2cOf returns the attributes of FFTR2C, of which dim is the one at a place.
+func r2cOf(c *ir.Call, dim int) (bins, error) {
+	axis, err := axisOf(c, dim, c.In[0].Shape)
 	if err != nil {
 		return bins{}, err
 	}
-	return bins{axis: axis, n: c.In[0].Shape[axis], edge: c.Attrs[1].Scalar.Float(), inner: c.Attrs[2].Scalar.Float()}, nil
+	return bins{axis: axis, n: c.In[0].Shape[axis], edge: c.Attrs[dim+1].Scalar.Float(), inner: c.Attrs[dim+2].Scalar.Float()}, nil
 }
 
-// c2rOf returns the attributes of FFTC2R.
-func c2rOf(c *ir.Call) (bins, error) {
-	axis, err := axisOf(c, 0, c.In[0].Shape)
+// c2rOf returns those of FFTC2R.
+func c2rOf(c *ir.Call, dim int) (bins, error) {
+	axis, err := axisOf(c, dim, c.In[0].Shape)
 	if err != nil {
 		return bins{}, err
 	}
-	return bins{axis: axis, n: c.Out[0].Shape[axis], edge: c.Attrs[2].Scalar.Float(), inner: c.Attrs[3].Scalar.Float(), real: true}, nil
+	return bins{axis: axis, n: c.Out[0].Shape[axis], edge: c.Attrs[dim+2].Scalar.Float(), inner: c.Attrs[dim+3].Scalar.Float(), real: true}, nil
 }
 
 // A fourier is the launch of one transform.
@@ -69,6 +91,7 @@ type bins struct {
 	axis, n     int     // n points along the axis of the real side
 	edge, inner float64 // factors: of all, and of those besides that stand for two
 	real        bool    // numbers 0 and n/2 lose their imaginary part
+	turned      bool    // numbers become their conjugates
 }
 
 // fourierModule is the .cu file of the kernels.
@@ -100,7 +123,7 @@ func (b *bins) append(p *driver.Params, outer, inner, pitch int) {
 	p.Float64(b.edge)
 	p.Float64(b.edge * b.inner)
 	p.Int32(flag(b.real))
-	p.Align(8)
+	p.Int32(flag(b.turned))
 }
 
 func flag(b bool) int32 {
@@ -110,15 +133,20 @@ func flag(b bool) int32 {
 	return 0
 }
 
-// scale multiplies count complex numbers.
-func (f *fourier) scale(addr uint64, count int, by float64) error {
-	if by == 1 {
+// scale multiplies count complex numbers, and turns them where turned says so.
+func (f *fourier) scale(addr uint64, count int, by float64, turned bool) error {
+	second := by
+	if turned {
+		second = -by
+	}
+	if by == 1 && !turned {
 		return nil
 	}
 	var p driver.Params
 	p.Uint64(addr)
 	p.Int64(int64(2 * count))
 	p.Float64(by)
+	p.Float64(second)
 	return f.run(ofType("fft_scale", f.dtype.Real()), count, &p)
 }
 

@@ -2,8 +2,10 @@ package opaque
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/sinter-go/sinter/backend/cuda/cufft"
+	"github.com/sinter-go/sinter/backend/cuda/driver"
 	"github.com/sinter-go/sinter/backend/cuda/library"
 	"github.com/sinter-go/sinter/ir"
 )
@@ -35,22 +37,39 @@ func libraryFFTC2C(g library.GPU, c *ir.Call) error {
 		}
 		x = out.View
 	}
-	if err := f.scale(out.Addr, out.NumElements(), scale); err != nil {
+	if err := f.scale(out.Addr, out.NumElements(), scale, false); err != nil {
 		return err
 	}
 	return out.finish(g)
 }
 
 // libraryFFTR2C is FFTR2C by cuFFT.
-func libraryFFTR2C(g library.GPU, c *ir.Call) error {
+func libraryFFTR2C(g library.GPU, c *ir.Call) error { return libraryBins(g, c, 0, nil, false) }
+
+// libraryFFTR2CConj is FFTR2CConj by cuFFT.
+func libraryFFTR2CConj(g library.GPU, c *ir.Call) error { return libraryBins(g, c, 0, nil, true) }
+
+// libraryFFTR2CPlanes is FFTR2CPlanes by cuFFT, in one plan.
+func libraryFFTR2CPlanes(g library.GPU, c *ir.Call) error {
+	axes, err := ir.Axes(c.Attrs[0].Ints, len(c.In[0].Shape))
+	if err != nil {
+		return err
+	}
+	return libraryBins(g, c, 1, axes, false)
+}
+
+// libraryBins is FFTR2C by cuFFT of a call with attribute dim at a place, transformed along axes too, and
+// turned where that is wanted.
+func libraryBins(g library.GPU, c *ir.Call, dim int, axes []int, turned bool) error {
 	lib, err := cufft.Open()
 	if err != nil {
 		return err
 	}
-	b, err := r2cOf(c)
+	b, err := r2cOf(c, dim)
 	if err != nil {
 		return err
 	}
+	b.turned = turned
 	x, d := c.In[0], c.Out[0]
 	f := fourier{g, c.FFTPlans, d.DType}
 	out, err := contiguous(g, d, d.DType)
@@ -60,29 +79,50 @@ func libraryFFTR2C(g library.GPU, c *ir.Call) error {
 	if x, err = f.aligned(x); err != nil {
 		return err
 	}
-	if err := f.stage(g, lib, cufft.R2C, x, out.View, []int{b.axis}, false); err != nil {
+	if err := f.stage(g, lib, cufft.R2C, x, out.View, append(slices.Clone(axes), b.axis), false); err != nil {
 		return err
 	}
-	if b.edge != 1 || b.inner != 1 {
+	if b.inner == 1 {
+		err = f.scale(out.Addr, out.NumElements(), b.edge, turned)
+	} else {
 		outer, along, inner := around(out.Shape, b.axis)
-		if err := f.weigh(out.Addr, out.Addr, outer, inner, along*inner, b); err != nil {
-			return err
-		}
+		err = f.weigh(out.Addr, out.Addr, outer, inner, along*inner, b)
+	}
+	if err != nil {
+		return err
 	}
 	return out.finish(g)
 }
 
-// libraryFFTC2R is FFTC2R by cuFFT, which overwrites its operand and says nothing of
-// numbers that no real tensor has: it is given a copy without these.
-func libraryFFTC2R(g library.GPU, c *ir.Call) error {
+// libraryFFTC2R is FFTC2R by cuFFT.
+func libraryFFTC2R(g library.GPU, c *ir.Call) error { return libraryReals(g, c, 0, nil, false) }
+
+// libraryFFTC2RConj is FFTC2RConj by cuFFT.
+func libraryFFTC2RConj(g library.GPU, c *ir.Call) error { return libraryReals(g, c, 0, nil, true) }
+
+// libraryFFTC2RPlanes is FFTC2RPlanes by cuFFT, in one plan.
+func libraryFFTC2RPlanes(g library.GPU, c *ir.Call) error {
+	axes, err := ir.Axes(c.Attrs[0].Ints, len(c.In[0].Shape))
+	if err != nil {
+		return err
+	}
+	return libraryReals(g, c, 1, axes, false)
+}
+
+// libraryReals is FFTC2R by cuFFT of a call with attribute dim at a place, of the inverse transform along
+// axes, where there are any, which with dim are the last, and of conjugates where that is wanted. The
+// library overwrites its operand and says nothing of numbers that no real tensor has: it is given a copy
+// without these.
+func libraryReals(g library.GPU, c *ir.Call, dim int, axes []int, turned bool) error {
 	lib, err := cufft.Open()
 	if err != nil {
 		return err
 	}
-	b, err := c2rOf(c)
+	b, err := c2rOf(c, dim)
 	if err != nil {
 		return err
 	}
+	b.turned = turned
 	x, d := c.In[0], c.Out[0]
 	f := fourier{g, c.FFTPlans, x.DType}
 	dense, err := g.Dense(x, x.DType)
@@ -90,13 +130,18 @@ func libraryFFTC2R(g library.GPU, c *ir.Call) error {
 		return err
 	}
 	weighed := dense
-	if dense.Addr == x.Addr {
+	if dense.Addr == x.Addr || len(axes) > 0 { // what others read, too, or is read at two places
 		if weighed, err = scratchView(g, x.Shape, x.DType); err != nil {
 			return err
 		}
 	}
-	outer, along, inner := around(x.Shape, b.axis)
-	if err := f.weigh(weighed.Addr, dense.Addr, outer, inner, along*inner, b); err != nil {
+	if len(axes) > 0 {
+		err = f.planes(weighed.Addr, dense.Addr, x.Shape, axes, b)
+	} else {
+		outer, along, inner := around(x.Shape, b.axis)
+		err = f.weigh(weighed.Addr, dense.Addr, outer, inner, along*inner, b)
+	}
+	if err != nil {
 		return err
 	}
 	out, err := contiguous(g, d, d.DType)
@@ -106,10 +151,30 @@ func libraryFFTC2R(g library.GPU, c *ir.Call) error {
 	if err != nil {
 		return err
 	}
-	if err := f.stage(g, lib, cufft.C2R, weighed, out.View, []int{b.axis}, true); err != nil {
+	if err := f.stage(g, lib, cufft.C2R, weighed, out.View, append(slices.Clone(axes), b.axis), true); err != nil {
 		return err
 	}
 	return out.finish(g)
+}
+
+// planes writes the halves at src of spectra along axes, which with that of the bins are the last, to dst
+// with what makes real numbers of them.
+func (f *fourier) planes(dst, src uint64, shape, axes []int, b bins) error {
+	m := [2]int{1, 1}
+	for i, a := range axes {
+		m[len(m)-len(axes)+i] = shape[a]
+	}
+	count := ir.NumElements(shape)
+	along := b.n/2 + 1
+	var p driver.Params
+	p.Uint64(dst)
+	p.Uint64(src)
+	for _, v := range []int{count / (m[0] * m[1] * along), m[0], m[1], along, b.n} {
+		p.Int64(int64(v))
+	}
+	p.Float64(b.edge)
+	p.Float64(b.edge * b.inner)
+	return f.run(ofType("fft_planes", f.dtype), count, &p)
 }
 
 // aligned returns a real operand on the device at an address that the library reads

@@ -199,11 +199,55 @@ func (f *fourier) target(d ir.View, axis int, result bool) (ir.View, error) {
 }
 
 // ownFFTR2C is FFTR2C by kernels of our own, as a transform of complex numbers.
-func ownFFTR2C(g code.GPU, c *ir.Call) error {
-	b, err := r2cOf(c)
+func ownFFTR2C(g code.GPU, c *ir.Call) error { return ownBins(g, c, 0, false) }
+
+// ownFFTR2CConj is FFTR2CConj by kernels of our own.
+func ownFFTR2CConj(g code.GPU, c *ir.Call) error { return ownBins(g, c, 0, true) }
+
+// ownFFTR2CPlanes is FFTR2CPlanes by kernels of our own, one axis after the other.
+func ownFFTR2CPlanes(g code.GPU, c *ir.Call) error {
+	d := c.Out[0]
+	inside, err := scratchView(g, d.Shape, d.DType)
 	if err != nil {
 		return err
 	}
+	first := *c
+	first.Out = []ir.View{inside}
+	if err := ownBins(g, &first, 1, false); err != nil {
+		return err
+	}
+	return ownFFTC2C(g, c2cCall(c, inside, d, false))
+}
+
+// ownFFTC2RPlanes is FFTC2RPlanes by kernels of our own.
+func ownFFTC2RPlanes(g code.GPU, c *ir.Call) error {
+	x := c.In[0]
+	inside, err := scratchView(g, x.Shape, x.DType)
+	if err != nil {
+		return err
+	}
+	if err := ownFFTC2C(g, c2cCall(c, x, inside, true)); err != nil {
+		return err
+	}
+	last := *c
+	last.In = []ir.View{inside}
+	return ownReals(g, &last, 1, false)
+}
+
+// c2cCall is the call of FFTC2C along the first attribute of c.
+func c2cCall(c *ir.Call, x, out ir.View, inverse bool) *ir.Call {
+	along := *c
+	along.In, along.Out = []ir.View{x}, []ir.View{out}
+	along.Attrs = []ir.Value{c.Attrs[0], ir.BoolValue(inverse), ir.FloatValue(1)}
+	return &along
+}
+
+func ownBins(g code.GPU, c *ir.Call, dim int, turned bool) error {
+	b, err := r2cOf(c, dim)
+	if err != nil {
+		return err
+	}
+	b.turned = turned
 	x, d := c.In[0], c.Out[0]
 	f := fourier{g, c.FFTPlans, d.DType}
 	src, err := f.Dense(lastAxes(x, b.axis), f.dtype)
@@ -229,11 +273,17 @@ func ownFFTR2C(g code.GPU, c *ir.Call) error {
 }
 
 // ownFFTC2R is FFTC2R by kernels of our own, as a transform of complex numbers.
-func ownFFTC2R(g code.GPU, c *ir.Call) error {
-	b, err := c2rOf(c)
+func ownFFTC2R(g code.GPU, c *ir.Call) error { return ownReals(g, c, 0, false) }
+
+// ownFFTC2RConj is FFTC2RConj by kernels of our own.
+func ownFFTC2RConj(g code.GPU, c *ir.Call) error { return ownReals(g, c, 0, true) }
+
+func ownReals(g code.GPU, c *ir.Call, dim int, turned bool) error {
+	b, err := c2rOf(c, dim)
 	if err != nil {
 		return err
 	}
+	b.turned = turned
 	x, d := c.In[0], c.Out[0]
 	f := fourier{g, c.FFTPlans, x.DType}
 	src, err := f.Dense(lastAxes(x, b.axis), f.dtype)

@@ -28,12 +28,16 @@ func FFTC2C(c *ir.Call) error { return transform(c, c2c[complex128], c2c[wideCom
 // FFTR2C is the transform of real x along attribute dim, of which the numbers from
 // n/2+1 on are left out, times attribute scale and, where a conjugate was left out
 // for a number, attribute inner.
-func FFTR2C(c *ir.Call) error { return transform(c, r2c[complex128], r2c[wideComplex]) }
+func FFTR2C(c *ir.Call) error {
+	return transform(c, r2cBy(0, same[complex128]), r2cBy(0, same[wideComplex]))
+}
 
 // FFTC2R is the sum of x[k]*exp(2*pi*i*j*k/n) over the attribute n numbers of which
 // x along attribute dim has those that FFTR2C returns; the others are conjugates of
 // these. X is multiplied first as FFTR2C multiplies results.
-func FFTC2R(c *ir.Call) error { return transform(c, c2r[complex128], c2r[wideComplex]) }
+func FFTC2R(c *ir.Call) error {
+	return transform(c, c2rBy(0, same[complex128]), c2rBy(0, same[wideComplex]))
+}
 
 // A planned transform is computed with the roots of unity of every extent.
 type planned[T any] func(c *ir.Call, r circle[T], roots map[int][]T)
@@ -85,14 +89,20 @@ func withRoots[T any](c *ir.Call, r circle[T], f planned[T]) error {
 	return c.FFTPlans.Use(key, plan, use)
 }
 
-// transformed returns the axes in the first attribute, dims or dim.
+// transformed returns the axes in the first attribute, dims or dim, or behind those of dims
+// that in attribute dim, the second.
 func transformed(c *ir.Call) ([]int, error) {
 	rank := len(c.In[0].Shape)
-	if c.Op.Attrs[0].Kind == ir.AttrInts {
-		return ir.Axes(c.Attrs[0].Ints, rank)
+	if c.Op.Attrs[0].Kind != ir.AttrInts {
+		a, err := ir.Axis(int(c.Attrs[0].Int), rank)
+		return []int{a}, err
 	}
-	a, err := ir.Axis(int(c.Attrs[0].Int), rank)
-	return []int{a}, err
+	axes, err := ir.Axes(c.Attrs[0].Ints, rank)
+	if err != nil || c.Op.Attrs[1].Kind != ir.AttrInt {
+		return axes, err
+	}
+	a, err := ir.Axis(int(c.Attrs[1].Int), rank)
+	return append(axes, a), err
 }
 
 // unity returns exp(-2*pi*i*k/n) for every k below n.
@@ -162,22 +172,66 @@ func (r circle[T]) half(x tensor[T], axis, n int, scale, inner float64) {
 	})
 }
 
-func r2c[T any](c *ir.Call, r circle[T], roots map[int][]T) {
-	dtype := c.Compute.Complex()
-	x := decode(c.In[0], dtype, r.ring)
-	axes, _ := transformed(c)
-	n := x.shape[axes[0]]
-	out := r.along(x, axes[0], n/2+1, roots[n], false)
-	r.half(out, axes[0], n, c.Attrs[1].Scalar.Float(), c.Attrs[2].Scalar.Float())
-	encode(c.Out[0], dtype, r.ring, out)
+// FFTR2CConj is the conjugate of FFTR2C.
+func FFTR2CConj(c *ir.Call) error {
+	return transform(c, r2cBy(0, doubleConj), r2cBy(0, wideConj))
 }
 
-// c2r leaves the conjugates out of the sum, and takes twice the real part of what
-// they are conjugates of.
-func c2r[T any](c *ir.Call, r circle[T], roots map[int][]T) {
-	x := decode(c.In[0], c.Compute, r.ring)
-	axes, _ := transformed(c)
-	n := int(c.Attrs[1].Int)
-	r.half(x, axes[0], n, c.Attrs[2].Scalar.Float(), 2*c.Attrs[3].Scalar.Float())
-	encode(c.Out[0], c.Compute, r.ring, r.along(x, axes[0], n, roots[n], true))
+// FFTC2RConj is FFTC2R of the conjugate of x.
+func FFTC2RConj(c *ir.Call) error {
+	return transform(c, c2rBy(0, doubleConj), c2rBy(0, wideConj))
+}
+
+// FFTR2CPlanes is FFTR2C along attribute dim, and then the transform along attribute dims.
+func FFTR2CPlanes(c *ir.Call) error {
+	return transform(c, r2cBy(1, same[complex128]), r2cBy(1, same[wideComplex]))
+}
+
+// FFTC2RPlanes is the inverse transform along attribute dims, and then FFTC2R along attribute dim.
+func FFTC2RPlanes(c *ir.Call) error {
+	return transform(c, c2rBy(1, same[complex128]), c2rBy(1, same[wideComplex]))
+}
+
+func same[T any](x T) T                  { return x }
+func doubleConj(x complex128) complex128 { return complex(real(x), -imag(x)) }
+func wideConj(x wideComplex) wideComplex { return wideComplex{x.re, x.im.Neg()} }
+
+// r2cBy is the transform of real numbers of an operator with attribute dim at a place, behind which scale and inner come, and what
+// is done to each number then.
+func r2cBy[T any](dim int, each func(T) T) planned[T] {
+	return func(c *ir.Call, r circle[T], roots map[int][]T) {
+		dtype := c.Compute.Complex()
+		x := decode(c.In[0], dtype, r.ring)
+		axes, _ := transformed(c)
+		last := axes[len(axes)-1]
+		n := x.shape[last]
+		out := r.along(x, last, n/2+1, roots[n], false)
+		r.half(out, last, n, c.Attrs[dim+1].Scalar.Float(), c.Attrs[dim+2].Scalar.Float())
+		for _, a := range axes[:len(axes)-1] {
+			out = r.along(out, a, out.shape[a], roots[out.shape[a]], false)
+		}
+		for i, v := range out.v {
+			out.v[i] = each(v)
+		}
+		encode(c.Out[0], dtype, r.ring, out)
+	}
+}
+
+// c2rBy is the one back of such an operator, of numbers to which something is done first. It leaves the conjugates
+// out of the sum, and takes twice the real part of what they are conjugates of.
+func c2rBy[T any](dim int, each func(T) T) planned[T] {
+	return func(c *ir.Call, r circle[T], roots map[int][]T) {
+		x := decode(c.In[0], c.Compute, r.ring)
+		for i, v := range x.v {
+			x.v[i] = each(v)
+		}
+		axes, _ := transformed(c)
+		last := axes[len(axes)-1]
+		for _, a := range axes[:len(axes)-1] {
+			x = r.along(x, a, x.shape[a], roots[x.shape[a]], true)
+		}
+		n := int(c.Attrs[dim+1].Int)
+		r.half(x, last, n, c.Attrs[dim+2].Scalar.Float(), 2*c.Attrs[dim+3].Scalar.Float())
+		encode(c.Out[0], c.Compute, r.ring, r.along(x, last, n, roots[n], true))
+	}
 }
