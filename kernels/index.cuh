@@ -12,13 +12,15 @@ constexpr int index_threads = 256;
 constexpr int index_each = 4;  // positions a thread
 
 // A Chosen operand has at element k along the axis an offset of k * step; k is 0
-// to limit - 1, and anything else is a fault of operator who.
+// to limit - 1, or where wraps is not 0 as many less than that, and anything else is a fault of operator who.
 struct Chosen {
   long long step, limit;
   Trap* trap;
-  unsigned who;
+  unsigned who, wraps;
 
-  SINTER_FN bool has(long long k) const {
+  // has reports whether k is one, and makes it one that is not negative.
+  SINTER_FN bool has(int64& k) const {
+    if (wraps && k < 0 && k >= -limit) k += limit;
     if (static_cast<unsigned long long>(k) < static_cast<unsigned long long>(limit)) return true;
     fault(trap, who, k, limit);
     return false;

@@ -494,6 +494,34 @@ var putCase = optest.Operator{
 	},
 }
 
+var putAddedCase = optest.Operator{
+	Op:     ops.PutAddedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PutAdded(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{6}, {8}, {8}}, Values: []string{"", "domain(-6, 5)", ""}},
+	},
+	Grad: []bool{true, false, true},
+}
+
+var putAddedPartsCase = optest.Operator{
+	Op:     ops.PutAddedPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.PutAddedParts(a.In[0], a.In[1], a.In[2])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{6}, {8}, {8}}, Values: []string{"", "domain(-6, 5)", ""}},
+	},
+	Grad: []bool{true, false, true},
+}
+
 var refuseCase = optest.Operator{
 	Op:     ops.RefuseOp(),
 	Schema: "ops.yaml",
@@ -529,20 +557,6 @@ var renormedRowsCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3}, {5, 4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.FloatValue(2)}, Values: []string{"index(5)", ""}},
-	},
-	Grad: []bool{false, false},
-}
-
-var scaledGradientCase = optest.Operator{
-	Op:     ops.ScaledGradientOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScaledGradient(a.In[0], a.In[1])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {2, 3}}},
 	},
 	Grad: []bool{false, false},
 }

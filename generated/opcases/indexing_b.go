@@ -10,6 +10,20 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
+var scaledGradientCase = optest.Operator{
+	Op:     ops.ScaledGradientOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledGradient(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}},
+	},
+	Grad: []bool{false, false},
+}
+
 var scatterCase = optest.Operator{
 	Op:     ops.ScatterOp(),
 	Schema: "ops.yaml",
@@ -304,6 +318,35 @@ var takeAlongDimCase = optest.Operator{
 			return optest.Sample{Shapes: [][]int{{z.M, z.M}, {z.M, z.M}}, Attrs: []ir.Value{ir.IntValue(1)}, Values: []string{"", fmt.Sprintf("index(%d)", z.M)}}
 		}},
 	},
+}
+
+var takePartsCase = optest.Operator{
+	Op:     ops.TakePartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.TakeParts(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{6}, {5}}, Values: []string{"", "domain(-6, 5)"}},
+	},
+	Grad: []bool{true, false},
+}
+
+var takeWrappedCase = optest.Operator{
+	Op:     ops.TakeWrappedOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.TakeWrapped(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{6}, {8}}, Values: []string{"", "index(6)"}},
+		{Shapes: [][]int{{6}, {5}}, Values: []string{"", "domain(-6, 5)"}},
+	},
+	Grad: []bool{true, false},
 }
 
 var trilCase = optest.Operator{

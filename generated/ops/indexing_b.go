@@ -457,18 +457,103 @@ func putCompose(x, index, src *core.Tensor, accumulate bool) *core.Tensor {
 		return Refuse(src, "index and src must have equally many elements")
 	}
 	flat := Reshape(x, []int{ir.NumElements(x.Shape())})
-	at := WrappedIndex(Reshape(index, []int{ir.NumElements(index.Shape())}), ir.NumElements(x.Shape()))
+	at := Reshape(index, []int{ir.NumElements(index.Shape())})
 	values := Reshape(src, []int{ir.NumElements(src.Shape())})
 	if accumulate {
-		return Reshape(ScatterAdd(flat, 0, at, values), x.Shape())
+		return Reshape(PutAdded(flat, at, values), x.Shape())
 	}
-	return Reshape(Scatter(flat, 0, at, values), x.Shape())
+	return Reshape(Scatter(flat, 0, WrappedIndex(at, ir.NumElements(x.Shape())), values), x.Shape())
 }
 
 // PutOut is Put with the result written to dst, which has its shape and
 // device.
 func PutOut(dst, x, index, src *core.Tensor, accumulate bool) error {
 	return core.CopyOut(dst, &putOp, Put(x, index, src, accumulate))
+}
+
+var putAddedOp = ir.Op{
+	Name:    "put_added",
+	Doc:     "returns x with the elements of src added at the places in index, all of one axis.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.PutAdded}}},
+	Parts:   true,
+	Tags:    ir.TagNondeterministic | ir.TagHidden | ir.TagUpdates | ir.TagSignless,
+}
+
+// PutAddedOp returns the descriptor of put_added, which must not be changed.
+func PutAddedOp() *ir.Op {
+	return &putAddedOp
+}
+
+// PutAdded returns x with the elements of src added at the places in index,
+// all of one axis. Negative ones count from the end.
+func PutAdded(x, index, src *core.Tensor) *core.Tensor {
+	if core.InParts(&putAddedOp, nil, x, index, src) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return PutAddedParts(x, index, src)
+	}
+	return core.KernelOne(core.Apply{
+		Op: &putAddedOp,
+		In: []*core.Tensor{x, index, src},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+		Backward: putAddedBackward,
+		Save:     core.SaveIn(1),
+	})
+}
+
+// putAddedBackward is the gradient of put_added.
+func putAddedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	if grad.Needs(0) {
+		grad.Set(0, fit(grad, 0, dy))
+	}
+	if grad.Needs(2) {
+		index := grad.In(1)
+		grad.Set(2, fit(grad, 2, TakeWrapped(dy, index)))
+	}
+}
+
+var putAddedPartsOp = ir.Op{
+	Name:    "put_added_parts",
+	Doc:     "is put_added in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagNondeterministic | ir.TagHidden,
+}
+
+// PutAddedPartsOp returns the descriptor of put_added_parts, which must not
+// be changed.
+func PutAddedPartsOp() *ir.Op {
+	return &putAddedPartsOp
+}
+
+// PutAddedParts is put_added in two steps.
+func PutAddedParts(x, index, src *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, index, src}
+	if t := core.Refused(&putAddedPartsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return putAddedPartsCompose(x, index, src)
+	})
+	core.Composed(&putAddedPartsOp, in, out)
+	return out
+}
+
+func putAddedPartsCompose(x, index, src *core.Tensor) *core.Tensor {
+	return ScatterAdd(x, 0, WrappedIndex(index, ir.NumElements(x.Shape())), src)
 }
 
 var refuseOp = ir.Op{
@@ -589,51 +674,4 @@ func renormedRowsCompose(index, weight *core.Tensor, maxNorm, normType float64) 
 	rows := IndexSelect(WithRank(weight, 2), 0, index)
 	length := Norm(rows, normType, []int{1}, true, ir.Invalid)
 	return Mul(rows, MaskedFill(Mul(Reciprocal(Add(length, number(1e-07))), number(maxNorm)), Le(length, number(maxNorm)), core.ScalarTensor(ir.IntScalar(1))))
-}
-
-var scaledGradientOp = ir.Op{
-	Name:    "scaled_gradient",
-	Doc:     "returns x, whose gradient is that of the result times factor.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "factor", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassFloat | ir.ClassComplex,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagHidden,
-}
-
-// ScaledGradientOp returns the descriptor of scaled_gradient, which must not
-// be changed.
-func ScaledGradientOp() *ir.Op {
-	return &scaledGradientOp
-}
-
-// ScaledGradient returns x, whose gradient is that of the result times
-// factor.
-func ScaledGradient(x, factor *core.Tensor) *core.Tensor {
-	in := []*core.Tensor{x, factor}
-	if t := core.Refused(&scaledGradientOp, in...); t != nil {
-		return t
-	}
-	results := core.Custom(core.Apply{
-		Op:       &scaledGradientOp,
-		In:       []*core.Tensor{x, factor},
-		Backward: scaledGradientBackward,
-		Save:     core.SaveIn(1),
-	}, func() []*core.Tensor {
-		return []*core.Tensor{scaledGradientCompose(x, factor)}
-	})
-	return results[0]
-}
-
-func scaledGradientCompose(x, factor *core.Tensor) *core.Tensor {
-	return x
-}
-
-// scaledGradientBackward is the gradient of scaled_gradient.
-func scaledGradientBackward(grad *core.Grad) {
-	dy := grad.Dy(0)
-	factor := grad.In(1)
-	grad.Set(0, fit(grad, 0, ToType(Mul(dy, factor), grad.InDType(0))))
 }

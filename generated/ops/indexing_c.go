@@ -3,7 +3,6 @@
 package ops
 
 import (
-	"fmt"
 	"github.com/sinter-go/sinter/backend/cpu/opaque"
 	"github.com/sinter-go/sinter/backend/cuda/code"
 	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
@@ -11,6 +10,53 @@ import (
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scaledGradientOp = ir.Op{
+	Name:    "scaled_gradient",
+	Doc:     "returns x, whose gradient is that of the result times factor.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "factor", DTypes: ir.SetOf(ir.Float64), Fixed: ir.Float64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassFloat | ir.ClassComplex,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// ScaledGradientOp returns the descriptor of scaled_gradient, which must not
+// be changed.
+func ScaledGradientOp() *ir.Op {
+	return &scaledGradientOp
+}
+
+// ScaledGradient returns x, whose gradient is that of the result times
+// factor.
+func ScaledGradient(x, factor *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, factor}
+	if t := core.Refused(&scaledGradientOp, in...); t != nil {
+		return t
+	}
+	results := core.Custom(core.Apply{
+		Op:       &scaledGradientOp,
+		In:       []*core.Tensor{x, factor},
+		Backward: scaledGradientBackward,
+		Save:     core.SaveIn(1),
+	}, func() []*core.Tensor {
+		return []*core.Tensor{scaledGradientCompose(x, factor)}
+	})
+	return results[0]
+}
+
+func scaledGradientCompose(x, factor *core.Tensor) *core.Tensor {
+	return x
+}
+
+// scaledGradientBackward is the gradient of scaled_gradient.
+func scaledGradientBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	factor := grad.In(1)
+	grad.Set(0, fit(grad, 0, ToType(Mul(dy, factor), grad.InDType(0))))
+}
 
 var scatterOp = ir.Op{
 	Name:    "scatter",
@@ -590,99 +636,4 @@ func scatterProdGradCompose(g, x *core.Tensor, dim int, index, src *core.Tensor,
 	count := Gather(n, dim, index)
 	dsrc := Where(srcZero, MaskedFill(part, Ne(count, core.ScalarTensor(ir.IntScalar(1))), core.ScalarTensor(ir.IntScalar(0))), MaskedFill(Div(part, srcRest), Ne(count, core.ScalarTensor(ir.IntScalar(0))), core.ScalarTensor(ir.IntScalar(0))))
 	return ScatterBase(dx, dim, index, includeSelf), dsrc
-}
-
-var scatterReduceOp = ir.Op{
-	Name:    "scatter_reduce",
-	Doc:     "returns a copy of x in which every element that index names along dim, as in scatter, becomes the sum, product, mean, largest or smallest of itself and the elements of src that go there.",
-	Kind:    ir.Composition,
-	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
-	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  1,
-	Tags:    ir.TagNondeterministic,
-}
-
-// ScatterReduceOp returns the descriptor of scatter_reduce, which must not be
-// changed.
-func ScatterReduceOp() *ir.Op {
-	return &scatterReduceOp
-}
-
-// ScatterReduce returns a copy of x in which every element that index names
-// along dim, as in scatter, becomes the sum, product, mean, largest or
-// smallest of itself and the elements of src that go there. If include_self
-// is false, the element of x does not count. The mean of integers is rounded
-// down. Equal largest or smallest elements share the gradient.
-func ScatterReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
-	in := []*core.Tensor{x, index, src}
-	if t := core.Refused(&scatterReduceOp, in...); t != nil {
-		return t
-	}
-	if to, narrow := core.Narrow(&scatterReduceOp, in, in...); narrow {
-		out := core.Composing(func() *core.Tensor {
-			return core.Round(ScatterReduce(core.Wide(x), dim, index, core.Wide(src), reduce, includeSelf), to)
-		})
-		core.Composed(&scatterReduceOp, in, out)
-		return out
-	}
-	out := core.Composing(func() *core.Tensor {
-		return scatterReduceCompose(x, dim, index, src, reduce, includeSelf)
-	})
-	core.Composed(&scatterReduceOp, in, out)
-	return out
-}
-
-func scatterReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
-	switch reduce {
-	case ReduceSum:
-		return ScatterAdd(ScatterBase(x, dim, index, includeSelf), dim, index, ScatterPart(src, index))
-	case ReduceProd:
-		return ScatterProd(x, dim, index, ScatterPart(src, index), includeSelf)
-	case ReduceMean:
-		if x.DType() == ir.Float16 || x.DType() == ir.BFloat16 {
-			return ToType(ScatterMean(ToType(x, ir.Float32), dim, index, ToType(ScatterPart(src, index), ir.Float32), includeSelf), x.DType())
-		}
-		return ScatterMean(x, dim, index, ScatterPart(src, index), includeSelf)
-	case ReduceAmax:
-		return ScatterAmax(x, dim, index, ScatterPart(src, index), includeSelf)
-	case ReduceAmin:
-		return ScatterAmin(x, dim, index, ScatterPart(src, index), includeSelf)
-	}
-	return core.Fail(&scatterReduceOp, fmt.Errorf("unknown reduce %d", reduce))
-}
-
-// ScatterReduceOut is ScatterReduce with the result written to dst, which has
-// its shape and device.
-func ScatterReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) error {
-	return core.CopyOut(dst, &scatterReduceOp, ScatterReduce(x, dim, index, src, reduce, includeSelf))
-}
-
-var stopGradientOp = ir.Op{
-	Name:    "stop_gradient",
-	Doc:     "returns x, to which no gradient goes through the result.",
-	Kind:    ir.ViewBody,
-	In:      []ir.Operand{{Name: "x"}},
-	Out:     []ir.Result{{Name: "out"}},
-	DTypes:  ir.ClassAll,
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Tags:    ir.TagView | ir.TagHidden,
-}
-
-// StopGradientOp returns the descriptor of stop_gradient, which must not be
-// changed.
-func StopGradientOp() *ir.Op {
-	return &stopGradientOp
-}
-
-// StopGradient returns x, to which no gradient goes through the result.
-func StopGradient(x *core.Tensor) *core.Tensor {
-	layout, err := ir.SameView(x.Layout())
-	return core.View(core.Apply{
-		Op: &stopGradientOp,
-		In: []*core.Tensor{x},
-	}, layout, err)
 }

@@ -3,12 +3,109 @@
 package ops
 
 import (
+	"fmt"
 	"github.com/sinter-go/sinter/backend/cuda/code"
+	cudaopaque "github.com/sinter-go/sinter/backend/cuda/opaque"
 	"github.com/sinter-go/sinter/generated/cpu"
 	"github.com/sinter-go/sinter/ir"
 	"github.com/sinter-go/sinter/ir/shapes"
 	"github.com/sinter-go/sinter/runtime/core"
 )
+
+var scatterReduceOp = ir.Op{
+	Name:    "scatter_reduce",
+	Doc:     "returns a copy of x in which every element that index names along dim, as in scatter, becomes the sum, product, mean, largest or smallest of itself and the elements of src that go there.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}, {Name: "src"}},
+	Attrs:   []ir.Attr{{Name: "dim", Kind: ir.AttrInt}, {Name: "reduce", Kind: ir.AttrEnum, Enum: []string{"sum", "prod", "mean", "amax", "amin"}}, {Name: "include_self", Kind: ir.AttrBool}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  1,
+	Tags:    ir.TagNondeterministic,
+}
+
+// ScatterReduceOp returns the descriptor of scatter_reduce, which must not be
+// changed.
+func ScatterReduceOp() *ir.Op {
+	return &scatterReduceOp
+}
+
+// ScatterReduce returns a copy of x in which every element that index names
+// along dim, as in scatter, becomes the sum, product, mean, largest or
+// smallest of itself and the elements of src that go there. If include_self
+// is false, the element of x does not count. The mean of integers is rounded
+// down. Equal largest or smallest elements share the gradient.
+func ScatterReduce(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
+	in := []*core.Tensor{x, index, src}
+	if t := core.Refused(&scatterReduceOp, in...); t != nil {
+		return t
+	}
+	if to, narrow := core.Narrow(&scatterReduceOp, in, in...); narrow {
+		out := core.Composing(func() *core.Tensor {
+			return core.Round(ScatterReduce(core.Wide(x), dim, index, core.Wide(src), reduce, includeSelf), to)
+		})
+		core.Composed(&scatterReduceOp, in, out)
+		return out
+	}
+	out := core.Composing(func() *core.Tensor {
+		return scatterReduceCompose(x, dim, index, src, reduce, includeSelf)
+	})
+	core.Composed(&scatterReduceOp, in, out)
+	return out
+}
+
+func scatterReduceCompose(x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) *core.Tensor {
+	switch reduce {
+	case ReduceSum:
+		return ScatterAdd(ScatterBase(x, dim, index, includeSelf), dim, index, ScatterPart(src, index))
+	case ReduceProd:
+		return ScatterProd(x, dim, index, ScatterPart(src, index), includeSelf)
+	case ReduceMean:
+		if x.DType() == ir.Float16 || x.DType() == ir.BFloat16 {
+			return ToType(ScatterMean(ToType(x, ir.Float32), dim, index, ToType(ScatterPart(src, index), ir.Float32), includeSelf), x.DType())
+		}
+		return ScatterMean(x, dim, index, ScatterPart(src, index), includeSelf)
+	case ReduceAmax:
+		return ScatterAmax(x, dim, index, ScatterPart(src, index), includeSelf)
+	case ReduceAmin:
+		return ScatterAmin(x, dim, index, ScatterPart(src, index), includeSelf)
+	}
+	return core.Fail(&scatterReduceOp, fmt.Errorf("unknown reduce %d", reduce))
+}
+
+// ScatterReduceOut is ScatterReduce with the result written to dst, which has
+// its shape and device.
+func ScatterReduceOut(dst, x *core.Tensor, dim int, index, src *core.Tensor, reduce Reduce, includeSelf bool) error {
+	return core.CopyOut(dst, &scatterReduceOp, ScatterReduce(x, dim, index, src, reduce, includeSelf))
+}
+
+var stopGradientOp = ir.Op{
+	Name:    "stop_gradient",
+	Doc:     "returns x, to which no gradient goes through the result.",
+	Kind:    ir.ViewBody,
+	In:      []ir.Operand{{Name: "x"}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagView | ir.TagHidden,
+}
+
+// StopGradientOp returns the descriptor of stop_gradient, which must not be
+// changed.
+func StopGradientOp() *ir.Op {
+	return &stopGradientOp
+}
+
+// StopGradient returns x, to which no gradient goes through the result.
+func StopGradient(x *core.Tensor) *core.Tensor {
+	layout, err := ir.SameView(x.Layout())
+	return core.View(core.Apply{
+		Op: &stopGradientOp,
+		In: []*core.Tensor{x},
+	}, layout, err)
+}
 
 var takeOp = ir.Op{
 	Name:    "take",
@@ -42,8 +139,7 @@ func Take(x, index *core.Tensor) *core.Tensor {
 }
 
 func takeCompose(x, index *core.Tensor) *core.Tensor {
-	at := WrappedIndex(Reshape(index, []int{ir.NumElements(index.Shape())}), ir.NumElements(x.Shape()))
-	return Reshape(IndexSelect(Reshape(x, []int{ir.NumElements(x.Shape())}), 0, at), index.Shape())
+	return Reshape(TakeWrapped(Reshape(x, []int{ir.NumElements(x.Shape())}), Reshape(index, []int{ir.NumElements(index.Shape())})), index.Shape())
 }
 
 // TakeOut is Take with the result written to dst, which has its shape and
@@ -98,6 +194,87 @@ func takeAlongDimCompose(x, index *core.Tensor, dim int) *core.Tensor {
 // its shape and device.
 func TakeAlongDimOut(dst, x, index *core.Tensor, dim int) error {
 	return core.CopyOut(dst, &takeAlongDimOp, TakeAlongDim(x, index, dim))
+}
+
+var takePartsOp = ir.Op{
+	Name:    "take_parts",
+	Doc:     "is take_wrapped in two steps.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// TakePartsOp returns the descriptor of take_parts, which must not be
+// changed.
+func TakePartsOp() *ir.Op {
+	return &takePartsOp
+}
+
+// TakeParts is take_wrapped in two steps.
+func TakeParts(x, index *core.Tensor) *core.Tensor {
+	in := []*core.Tensor{x, index}
+	if t := core.Refused(&takePartsOp, in...); t != nil {
+		return t
+	}
+	out := core.Composing(func() *core.Tensor {
+		return takePartsCompose(x, index)
+	})
+	core.Composed(&takePartsOp, in, out)
+	return out
+}
+
+func takePartsCompose(x, index *core.Tensor) *core.Tensor {
+	return IndexSelect(x, 0, WrappedIndex(index, ir.NumElements(x.Shape())))
+}
+
+var takeWrappedOp = ir.Op{
+	Name:    "take_wrapped",
+	Doc:     "returns the elements of x at the places in index, both of one axis.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}, {Name: "index", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
+	Out:     []ir.Result{{Name: "out"}},
+	DTypes:  ir.ClassAll,
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.TakeWrapped}}},
+	Parts:   true,
+	Tags:    ir.TagHidden | ir.TagExact | ir.TagSignless,
+}
+
+// TakeWrappedOp returns the descriptor of take_wrapped, which must not be
+// changed.
+func TakeWrappedOp() *ir.Op {
+	return &takeWrappedOp
+}
+
+// TakeWrapped returns the elements of x at the places in index, both of one
+// axis. Negative ones count from the end.
+func TakeWrapped(x, index *core.Tensor) *core.Tensor {
+	if core.InParts(&takeWrappedOp, nil, x, index) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(index.Shape()))
+	}) {
+		return TakeParts(x, index)
+	}
+	return core.KernelOne(core.Apply{
+		Op: &takeWrappedOp,
+		In: []*core.Tensor{x, index},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(index.Shape()))
+		},
+		Backward: takeWrappedBackward,
+		Save:     core.SaveIn(1),
+	})
+}
+
+// takeWrappedBackward is the gradient of take_wrapped.
+func takeWrappedBackward(grad *core.Grad) {
+	dy := grad.Dy(0)
+	index := grad.In(1)
+	grad.Set(0, fit(grad, 0, PutAdded(Expand(Zeros([]int{}, core.PlacementLike(dy)), grad.InShape(0)), index, dy)))
 }
 
 var trilOp = ir.Op{

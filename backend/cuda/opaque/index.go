@@ -17,6 +17,7 @@ type choice struct {
 	module, kernel string // kernel without dtype or size
 	start          string // launched before it on the same elements; may be empty
 	who            trap.Who
+	wraps          bool    // negative places count from the end
 	shape          []int   // of the index, expanded
 	other          ir.View // read or written at the index's own place; has at least the index's extents
 	chosen         ir.View // read or written where the index says
@@ -56,7 +57,7 @@ func (h *choice) launch(g code.GPU, dt ir.DType) error {
 		p.Int64(int64(limit))
 		p.Uint64(g.Trap())
 		p.Uint32(uint32(h.who))
-		p.Align(8)
+		p.Int32(flag(h.wraps))
 	})
 }
 
@@ -71,6 +72,31 @@ func Gather(g code.GPU, c *ir.Call) error {
 func IndexSelect(g code.GPU, c *ir.Call) error {
 	h := choice{module: "index", kernel: "gather", who: trap.IndexSelect}
 	return h.read(g, c, h.alongAxis(c.Out[0].Shape))
+}
+
+// onFirst is a call of an operator over tensors of one axis as one with attribute dim.
+func onFirst(c *ir.Call) *ir.Call {
+	first := *c
+	first.Attrs = []ir.Value{ir.IntValue(0)}
+	return &first
+}
+
+// TakeWrapped takes the elements of x that index names; both have one axis, and negative places
+// count from the end.
+func TakeWrapped(g code.GPU, c *ir.Call) error {
+	h := choice{module: "index", kernel: "gather", who: trap.IndexSelect, wraps: true}
+	return h.read(g, onFirst(c), func(index ir.View) []int { return index.Strides })
+}
+
+// PutAdded adds the elements of src to those of a copy of x that index names, in any order; all have
+// one axis, and negative places count from the end.
+func PutAdded(g code.GPU, c *ir.Call) error {
+	h := choice{module: "scatter", kernel: "scatter_add", who: trap.ScatterAdd, wraps: true}
+	acc, kernel, err := sumsIn(c.Compute)
+	if err != nil {
+		return err
+	}
+	return h.write(g, onFirst(c), acc, kernel, c.In[1].Shape, func(index ir.View) []int { return index.Strides })
 }
 
 // alongAxis returns how an index of one axis or none lies over a shape.

@@ -122,7 +122,7 @@ func (h *share) over(g code.GPU, kernel string, more []place) error {
 		p.Int64(int64(limit))
 		p.Uint64(g.Trap())
 		p.Uint32(uint32(trap.ScatterReduce))
-		p.Align(8)
+		p.Uint32(0) // places are not negative
 		return g.Launch("scatter_share", kernel, grid(piece.Count(), blockThreads*chosenEach), block(blockThreads), 0, p.Bytes())
 	})
 }

@@ -2,6 +2,8 @@ package opaque
 
 import (
 	"fmt"
+	"slices"
+	"unsafe"
 
 	"github.com/sinter-go/sinter/backend/ref/wide"
 	"github.com/sinter-go/sinter/ir"
@@ -327,4 +329,28 @@ func scatterExtremeGrad[T any](c *ir.Call, f field[T]) error {
 	encode(c.Out[0], c.Compute, f.ring, dx)
 	encode(c.Out[1], c.Compute, f.ring, dsrc)
 	return nil
+}
+
+// TakeWrapped returns the elements of x at the places in index, of which negative ones count from
+// the end. Both have one axis.
+func TakeWrapped(c *ir.Call) error { return IndexSelect(wrapped(c)) }
+
+// PutAdded returns x with the elements of src added at such places.
+func PutAdded(c *ir.Call) error { return ScatterAdd(wrapped(c)) }
+
+// wrapped is a call of an operator with attribute dim, of places that are not negative.
+func wrapped(c *ir.Call) *ir.Call {
+	places := make([]int64, c.In[1].NumElements()+1) // one more, so that there is an address
+	n := int64(c.In[0].NumElements())
+	for i, s := range load(c.In[1], ir.Int64).v {
+		if places[i] = s.Int(); places[i] < 0 && places[i] >= -n {
+			places[i] += n
+		}
+	}
+	own := *c
+	own.In = slices.Clone(c.In)
+	shape := c.In[1].Shape
+	own.In[1] = ir.View{Ptr: unsafe.Pointer(&places[0]), DType: ir.Int64, Shape: shape, Strides: ir.ContiguousStrides(shape)}
+	own.Attrs = []ir.Value{ir.IntValue(0)}
+	return &own
 }
