@@ -24,6 +24,11 @@ struct Last {
 // Every multiprocessor has that many blocks at once.
 constexpr int last_blocks = 4;
 
+// Rows is how many rows are read at once.
+template <int n> struct Rows {
+  static constexpr int count = n;
+};
+
 // A Column is a thread's way along its vector of channels in its block's part: down, and back up
 // when it reads again, as what was read last may still be in the cache.
 template <int vec> struct Column {
@@ -51,6 +56,12 @@ template <int vec> struct Column {
   SINTER_FN void next(int n) {
     at += n * step;
     left -= n;
+  }
+
+  // each calls f for n rows at once, and then for those that are left one by one. Its argument tells how many.
+  template <int n, class F> SINTER_FN void each(const F& f) {
+    for (; left >= n; next(n)) f(Rows<n>());
+    for (; left > 0; next(1)) f(Rows<1>());
   }
 };
 
@@ -223,21 +234,17 @@ template <class S> struct NormLast {
 #pragma unroll
       for (int i = 0; i < vec; i++) v.at[i] = cast<S>(fma(cast<T>(v.at[i]) - k[i].mean, k[i].factor, k[i].shift));
     };
-    for (; w.left >= together; w.next(together)) {
-      Vector<S, vec> v[together];
+    w.template each<together>([&](auto rows) {
+      constexpr int n = decltype(rows)::count;
+      Vector<S, vec> v[n];
 #pragma unroll
-      for (int j = 0; j < together; j++) v[j] = load<vec>(x + w.here(j));
+      for (int j = 0; j < n; j++) v[j] = load<vec>(x + w.here(j));
 #pragma unroll
-      for (int j = 0; j < together; j++) {
+      for (int j = 0; j < n; j++) {
         one(v[j]);
         store<vec>(out + w.here(j), v[j]);
       }
-    }
-    for (; w.left > 0; w.next(1)) {
-      Vector<S, vec> v = load<vec>(x + w.here(0));
-      one(v);
-      store<vec>(out + w.here(0), v);
-    }
+    });
   }
 };
 
@@ -276,17 +283,17 @@ template <class S> struct GradLast {
         s[i].product = fma(d, cast<T>(v.at[i]) - mean[i], s[i].product);
       }
     };
-    for (; w.left >= together; w.next(together)) {
-      Vector<S, vec> dy[together], v[together];
+    w.template each<together>([&](auto rows) {
+      constexpr int n = decltype(rows)::count;
+      Vector<S, vec> dy[n], v[n];
 #pragma unroll
-      for (int k = 0; k < together; k++) {
+      for (int k = 0; k < n; k++) {
         dy[k] = load<vec>(g + w.here(k));
         v[k] = load<vec>(x + w.here(k));
       }
 #pragma unroll
-      for (int k = 0; k < together; k++) add(dy[k], v[k]);
-    }
-    for (; w.left > 0; w.next(1)) add(load<vec>(g + w.here(0)), load<vec>(x + w.here(0)));
+      for (int k = 0; k < n; k++) add(dy[k], v[k]);
+    });
     columns(s, c.lanes);
     if (threadIdx.x >= c.lanes || !w.there) return;
 #pragma unroll
@@ -318,24 +325,20 @@ template <class S> struct GradLast {
         dy.at[i] = cast<S>(d * k[i].factor);
       }
     };
-    for (; w.left >= written; w.next(written)) {
-      Vector<S, vec> dy[written], v[written];
+    w.template each<written>([&](auto rows) {
+      constexpr int n = decltype(rows)::count;
+      Vector<S, vec> dy[n], v[n];
 #pragma unroll
-      for (int j = 0; j < written; j++) {
+      for (int j = 0; j < n; j++) {
         dy[j] = load<vec>(g + w.here(j));
         v[j] = load<vec>(x + w.here(j));
       }
 #pragma unroll
-      for (int j = 0; j < written; j++) {
+      for (int j = 0; j < n; j++) {
         one(dy[j], v[j]);
         store<vec>(dx + w.here(j), dy[j]);
       }
-    }
-    for (; w.left > 0; w.next(1)) {
-      Vector<S, vec> dy = load<vec>(g + w.here(0));
-      one(dy, load<vec>(x + w.here(0)));
-      store<vec>(dx + w.here(0), dy);
-    }
+    });
   }
 };
 
