@@ -424,33 +424,17 @@ var oneHotCase = optest.Operator{
 	},
 }
 
-var oneHotAtCase = optest.Operator{
-	Op:     ops.OneHotAtOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.OneHotAt(a.In[0], a.Attrs[0].Ints)}
-	},
-	Defaults: []ir.Value{ir.IntsValue(nil)},
-	Domain:   [2]float64{-2, 2},
-	ULP:      2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4})}, Values: []string{"index(4)"}},
-		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntsValue([]int{3})}, Values: []string{"index(3)"}},
-	},
-	Grad: []bool{false},
-}
-
 var oneHotScatteredCase = optest.Operator{
 	Op:     ops.OneHotScatteredOp(),
 	Schema: "ops.yaml",
 	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.OneHotScattered(a.In[0], a.Attrs[0].Ints)}
+		return []*core.Tensor{ops.OneHotScattered(a.In[0], int(a.Attrs[0].Int))}
 	},
-	Defaults: []ir.Value{ir.IntsValue(nil)},
+	Defaults: []ir.Value{ir.IntValue(0)},
 	Domain:   [2]float64{-2, 2},
 	ULP:      2,
 	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntsValue([]int{2, 3, 4})}, Values: []string{"index(4)"}},
+		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)"}},
 	},
 	Grad: []bool{false},
 }
@@ -466,6 +450,7 @@ var oneHotSizedCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{2, 3}}, Attrs: []ir.Value{ir.IntValue(4)}, Values: []string{"index(4)"}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(3)}, Values: []string{"index(3)"}},
 	},
 	Grad: []bool{false},
 }
@@ -557,6 +542,20 @@ var renormedRowsCase = optest.Operator{
 	ULP:      2,
 	Samples: []optest.Sample{
 		{Shapes: [][]int{{3}, {5, 4}}, Attrs: []ir.Value{ir.FloatValue(1), ir.FloatValue(2)}, Values: []string{"index(5)", ""}},
+	},
+	Grad: []bool{false, false},
+}
+
+var scaledGradientCase = optest.Operator{
+	Op:     ops.ScaledGradientOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.ScaledGradient(a.In[0], a.In[1])}
+	},
+	Domain: [2]float64{-2, 2},
+	ULP:    2,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{2, 3}, {2, 3}}},
 	},
 	Grad: []bool{false, false},
 }

@@ -10,20 +10,6 @@ import (
 	"github.com/sinter-go/sinter/runtime/core"
 )
 
-var scaledGradientCase = optest.Operator{
-	Op:     ops.ScaledGradientOp(),
-	Schema: "ops.yaml",
-	Call: func(a optest.Args) []*core.Tensor {
-		return []*core.Tensor{ops.ScaledGradient(a.In[0], a.In[1])}
-	},
-	Domain: [2]float64{-2, 2},
-	ULP:    2,
-	Samples: []optest.Sample{
-		{Shapes: [][]int{{2, 3}, {2, 3}}},
-	},
-	Grad: []bool{false, false},
-}
-
 var scatterCase = optest.Operator{
 	Op:     ops.ScatterOp(),
 	Schema: "ops.yaml",

@@ -436,7 +436,6 @@ var Cases = []optest.Operator{
 	onDiagonalCase,
 	onDiagonalPartsCase,
 	oneHotCase,
-	oneHotAtCase,
 	oneHotScatteredCase,
 	oneHotSizedCase,
 	onesCase,

@@ -303,49 +303,12 @@ func OneHotOut(dst, x *core.Tensor, classes int) error {
 	return core.CopyOut(dst, &oneHotOp, OneHot(x, classes))
 }
 
-var oneHotAtOp = ir.Op{
-	Name:    "one_hot_at",
-	Doc:     "returns one_hot_sized of a shape, that of x and the classes.",
-	Kind:    ir.Opaque,
-	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
-	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
-	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
-	Promote: ir.PromoteNone,
-	Switch:  -1,
-	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.OneHot}}},
-	Parts:   true,
-	Tags:    ir.TagHidden,
-}
-
-// OneHotAtOp returns the descriptor of one_hot_at, which must not be changed.
-func OneHotAtOp() *ir.Op {
-	return &oneHotAtOp
-}
-
-// OneHotAt returns one_hot_sized of a shape, that of x and the classes.
-func OneHotAt(x *core.Tensor, shape []int) *core.Tensor {
-	if core.InParts(&oneHotAtOp, nil, x) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(shape))
-	}) {
-		return OneHotScattered(x, shape)
-	}
-	return core.KernelOne(core.Apply{
-		Op:    &oneHotAtOp,
-		In:    []*core.Tensor{x},
-		Attrs: []ir.Value{ir.IntsValue(shape)},
-		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(shape))
-		},
-	})
-}
-
 var oneHotScatteredOp = ir.Op{
 	Name:    "one_hot_scattered",
-	Doc:     "is one_hot_at in two steps.",
+	Doc:     "is one_hot_sized in two steps.",
 	Kind:    ir.Composition,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
-	Attrs:   []ir.Attr{{Name: "shape", Kind: ir.AttrInts}},
+	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
 	Promote: ir.PromoteNone,
@@ -359,8 +322,8 @@ func OneHotScatteredOp() *ir.Op {
 	return &oneHotScatteredOp
 }
 
-// OneHotScattered is one_hot_at in two steps.
-func OneHotScattered(x *core.Tensor, shape []int) *core.Tensor {
+// OneHotScattered is one_hot_sized in two steps.
+func OneHotScattered(x *core.Tensor, classes int) *core.Tensor {
 	in := []*core.Tensor{x}
 	if t := core.Refused(&oneHotScatteredOp, in...); t != nil {
 		return t
@@ -368,27 +331,29 @@ func OneHotScattered(x *core.Tensor, shape []int) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
 		out = core.Composing(func() *core.Tensor {
-			return oneHotScatteredCompose(x, shape)
+			return oneHotScatteredCompose(x, classes)
 		})
 	})
 	core.Composed(&oneHotScatteredOp, in, out)
 	return out
 }
 
-func oneHotScatteredCompose(x *core.Tensor, shape []int) *core.Tensor {
-	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), shape), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
+func oneHotScatteredCompose(x *core.Tensor, classes int) *core.Tensor {
+	return Scatter(Expand(ZerosIndex([]int{}, core.PlacementLike(x)), shapes.JoinInts(x.Shape(), []int{classes})), -1, Unsqueeze(x, -1), core.ScalarTensor(ir.IntScalar(1)))
 }
 
 var oneHotSizedOp = ir.Op{
 	Name:    "one_hot_sized",
 	Doc:     "returns one_hot of a known number of classes.",
-	Kind:    ir.Composition,
+	Kind:    ir.Opaque,
 	In:      []ir.Operand{{Name: "x", DTypes: ir.SetOf(ir.Int32, ir.Int64), Fixed: ir.Int64}},
 	Attrs:   []ir.Attr{{Name: "classes", Kind: ir.AttrInt}},
 	Out:     []ir.Result{{Name: "out", DType: ir.Int64}},
 	DTypes:  ir.SetOf(ir.Int32, ir.Int64),
 	Promote: ir.PromoteNone,
 	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.OneHot}}},
+	Parts:   true,
 	Tags:    ir.TagHidden,
 }
 
@@ -400,20 +365,19 @@ func OneHotSizedOp() *ir.Op {
 
 // OneHotSized returns one_hot of a known number of classes.
 func OneHotSized(x *core.Tensor, classes int) *core.Tensor {
-	in := []*core.Tensor{x}
-	if t := core.Refused(&oneHotSizedOp, in...); t != nil {
-		return t
+	if core.InParts(&oneHotSizedOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.OneHotShape(x.Shape(), classes))
+	}) {
+		return OneHotScattered(x, classes)
 	}
-	var out *core.Tensor
-	core.NoGrad(func() {
-		out = oneHotSizedCompose(x, classes)
+	return core.KernelOne(core.Apply{
+		Op:    &oneHotSizedOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(classes)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.OneHotShape(x.Shape(), classes))
+		},
 	})
-	core.Composed(&oneHotSizedOp, in, out)
-	return out
-}
-
-func oneHotSizedCompose(x *core.Tensor, classes int) *core.Tensor {
-	return OneHotAt(x, shapes.JoinInts(x.Shape(), []int{classes}))
 }
 
 var putOp = ir.Op{
@@ -494,7 +458,7 @@ func PutAddedOp() *ir.Op {
 // all of one axis. Negative ones count from the end.
 func PutAdded(x, index, src *core.Tensor) *core.Tensor {
 	if core.InParts(&putAddedOp, nil, x, index, src) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(x.Shape()))
+		return oneShape(shapes.ScatterShape(x.Shape(), 0, index.Shape(), src.Shape()))
 	}) {
 		return PutAddedParts(x, index, src)
 	}
@@ -502,7 +466,7 @@ func PutAdded(x, index, src *core.Tensor) *core.Tensor {
 		Op: &putAddedOp,
 		In: []*core.Tensor{x, index, src},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(x.Shape()))
+			return oneShape(shapes.ScatterShape(x.Shape(), 0, index.Shape(), src.Shape()))
 		},
 		Backward: putAddedBackward,
 		Save:     core.SaveIn(1),

@@ -255,7 +255,7 @@ func TakeWrappedOp() *ir.Op {
 // axis. Negative ones count from the end.
 func TakeWrapped(x, index *core.Tensor) *core.Tensor {
 	if core.InParts(&takeWrappedOp, nil, x, index) && core.Shaped(func() ([][]int, error) {
-		return oneShape(shapes.SameShape(index.Shape()))
+		return oneShape(shapes.GatherShape(x.Shape(), 0, index.Shape()))
 	}) {
 		return TakeParts(x, index)
 	}
@@ -263,7 +263,7 @@ func TakeWrapped(x, index *core.Tensor) *core.Tensor {
 		Op: &takeWrappedOp,
 		In: []*core.Tensor{x, index},
 		Shapes: func() ([][]int, error) {
-			return oneShape(shapes.SameShape(index.Shape()))
+			return oneShape(shapes.GatherShape(x.Shape(), 0, index.Shape()))
 		},
 		Backward: takeWrappedBackward,
 		Save:     core.SaveIn(1),

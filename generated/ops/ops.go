@@ -542,7 +542,6 @@ func Descriptors() []*ir.Op {
 		&onDiagonalOp,
 		&onDiagonalPartsOp,
 		&oneHotOp,
-		&oneHotAtOp,
 		&oneHotScatteredOp,
 		&oneHotSizedOp,
 		&onesOp,

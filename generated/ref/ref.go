@@ -37,7 +37,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.IndexSelectOp():             refopaque.IndexSelect,
 		ops.MaskedSelectSizedOp():       refopaque.MaskedSelectSized,
 		ops.NonzeroSizedOp():            refopaque.NonzeroSized,
-		ops.OneHotAtOp():                refopaque.OneHot,
+		ops.OneHotSizedOp():             refopaque.OneHot,
 		ops.PutAddedOp():                refopaque.PutAdded,
 		ops.ScatterOp():                 refopaque.Scatter,
 		ops.ScatterAddOp():              refopaque.ScatterAdd,

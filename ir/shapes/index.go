@@ -98,3 +98,11 @@ func IndexAddShape(x []int, dim int, index, src []int) ([]int, error) {
 	}
 	return x, nil
 }
+
+// OneHotShape returns x and a last axis of one place a class.
+func OneHotShape(x []int, classes int) ([]int, error) {
+	if classes < 0 || classes == 0 && ir.NumElements(x) > 0 {
+		return nil, ir.ShapeErrorf("%d classes for x of shape %v: want at least one", classes, x)
+	}
+	return append(slices.Clone(x), classes), nil
+}

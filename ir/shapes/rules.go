@@ -27,6 +27,7 @@ var Rules = map[string]any{
 	"scatter_share":           ScatterShareShape,
 	"index_select":            IndexSelectShape,
 	"index_add":               IndexAddShape,
+	"one_hot":                 OneHotShape,
 	"nonzero":                 NonzeroShape,
 	"masked_select":           MaskedSelectShape,
 	"sort":                    SortShape,

@@ -56,6 +56,9 @@ func TestRules(t *testing.T) {
 		{"pad overflow", got1(PadShape([]int{2}, []int{math.MaxInt, 1})), nil, "does not fit axis 0"},
 
 		{"gather", got1(GatherShape([]int{3, 4}, 0, []int{5, 2})), [][]int{{5, 2}}, ""},
+		{"one hot", got1(OneHotShape([]int{3, 4}, 5)), [][]int{{3, 4, 5}}, ""},
+		{"one hot of nothing", got1(OneHotShape([]int{0}, 0)), [][]int{{0, 0}}, ""},
+		{"one hot without classes", got1(OneHotShape([]int{3}, 0)), nil, "0 classes for x of shape [3]: want at least one"},
 		{"gather rank", got1(GatherShape([]int{3, 4}, 0, []int{5})), nil, "index has shape [5], x [3 4]"},
 		{"gather large", got1(GatherShape([]int{3, 4}, 0, []int{5, 5})), nil, "index of shape [5 5] is larger than x of shape [3 4] at axis 1"},
 		{"gather from nothing", got1(GatherShape([]int{0}, 0, []int{1})), nil, "into no elements"},

@@ -11,8 +11,8 @@ import (
 // hotEach is how many numbers a thread of one_hot.cu writes.
 const hotEach = 8
 
-// OneHot returns 1 at the class that an element of x names along the last axis of attribute
-// shape, and 0 elsewhere, in one pass. A class that is none is a fault, as of the scatter that does it elsewhere.
+// OneHot returns 1 at the class that an element of x names along the last axis
+// of the result, and 0 elsewhere, in one pass. A class that is none is a fault, as of the scatter that does it elsewhere.
 func OneHot(g code.GPU, c *ir.Call) error {
 	count := int64(c.Out[0].NumElements())
 	if count == 0 {

@@ -6,8 +6,8 @@ import (
 	"github.com/sinter-go/sinter/ir"
 )
 
-// OneHot returns 1 at the class that an element of x names along the last axis of attribute
-// shape, and 0 elsewhere.
+// OneHot returns 1 at the class that an element of x names along the last axis
+// of the result, and 0 elsewhere.
 func OneHot(c *ir.Call) error {
 	out := newTensor(c.Out[0].Shape, ir.IntScalar(0))
 	classes := out.shape[len(out.shape)-1]
