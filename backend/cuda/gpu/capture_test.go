@@ -90,6 +90,7 @@ func (g *graphAPI) note(format string, args ...any) error {
 	return nil
 }
 
+func (g *graphAPI) Version() int                                           { return 12000 }
 func (g *graphAPI) DeviceCount() int                                       { return 1 }
 func (g *graphAPI) DeviceName(int) (string, error)                         { return "fake", nil }
 func (g *graphAPI) DeviceUUID(int) (id [16]byte, err error)                { return id, nil }

@@ -37,6 +37,10 @@ func (s *still) DeviceAttribute(_ int, a driver.Attribute) (int, error) {
 	return map[driver.Attribute]int{driver.Multiprocessors: 132, driver.MaxThreadsPerSM: 2048, driver.ComputeCapabilityMajor: 9}[a], nil
 }
 
+func (s *still) FunctionAttribute(int, driver.Function, driver.FunctionAttribute) (int, error) {
+	return 90, nil
+}
+
 func (s *still) MemGetInfo(int) (free, total int64, err error) { return 1 << 40, 1 << 40, nil }
 
 func (s *still) MemAlloc(_ int, bytes int64) (driver.Ptr, error) {

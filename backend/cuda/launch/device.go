@@ -87,7 +87,7 @@ func New(api driver.API, dev int, loader Loader, memory Memory) (*Device, error)
 		}
 	}
 	d.capability = 10*major + minor
-	d.early = wantsEarly(d.capability)
+	d.early = wantsEarly(api, d.capability)
 	return d, nil
 }
 

@@ -13,9 +13,12 @@ const earlyCapability = 90
 // earlyFrom are the standard modules all of whose kernels call early (early.cuh) first.
 var earlyFrom = map[string]bool{"cross_entropy": true, "optimizer": true, "thin": true}
 
-// wantsEarly reports whether kernels that can are launched early on a device of a capability.
-func wantsEarly(capability int) bool {
-	return capability >= earlyCapability && os.Getenv("SINTER_CUDA_EARLY") == "1"
+// earlyVersion is the least version of CUDA whose captures take kernels that are launched early.
+const earlyVersion = 12030
+
+// wantsEarly reports whether kernels that can are launched early on a driver's device of a capability.
+func wantsEarly(api driver.API, capability int) bool {
+	return capability >= earlyCapability && api.Version() >= earlyVersion && os.Getenv("SINTER_CUDA_EARLY") != "0"
 }
 
 // callsEarly reports whether the kernels of a module that n's operator launches call early first.

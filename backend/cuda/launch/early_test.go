@@ -16,6 +16,7 @@ import (
 type compiled struct {
 	*fake
 	capability, code int
+	version          int // of CUDA
 	fail             error
 	early            []bool // of launches
 }
@@ -30,6 +31,8 @@ func (c *compiled) DeviceAttribute(dev int, a driver.Attribute) (int, error) {
 	return c.fake.DeviceAttribute(dev, a)
 }
 
+func (c *compiled) Version() int { return c.version }
+
 func (c *compiled) FunctionAttribute(_ int, _ driver.Function, a driver.FunctionAttribute) (int, error) {
 	if a != driver.FunctionPTXVersion {
 		return 0, errors.New("another attribute")
@@ -43,32 +46,35 @@ func (c *compiled) LaunchKernel(dev int, l driver.Launch) error {
 }
 
 // TestEarly: kernels are launched early that call early first and were compiled for devices that wait there,
-// on such devices, where that is asked for: those of standard modules, and of an operator's own module that says so.
+// on such devices, by drivers that capture them so, but where that is turned off: those of standard modules,
+// and of an operator's own module that says so.
 func TestEarly(t *testing.T) {
 	source := fstest.MapFS{}
 	for _, c := range []struct {
 		capability, code int
+		version          int
 		asked            string
 		of               code.Kernels
 		module           string
 		want             bool
 	}{
-		{90, 90, "1", code.Kernels{}, "thin", true},
-		{90, 90, "1", code.Kernels{}, "cross_entropy", true},
-		{90, 90, "1", code.Kernels{}, "optimizer", true},
-		{90, 90, "1", code.Kernels{}, "activation_b", false},
-		{90, 90, "1", code.Kernels{Source: source, Module: "own", Early: true}, "own", true},
-		{90, 90, "1", code.Kernels{Source: source, Module: "own", Early: true}, "copy", false},
-		{90, 90, "1", code.Kernels{Source: source, Module: "own"}, "own", false},
-		{90, 90, "1", code.Kernels{Source: source, Module: "thin"}, "thin", false},
-		{90, 90, "", code.Kernels{}, "thin", false},
-		{80, 90, "1", code.Kernels{}, "thin", false},
-		{90, 75, "1", code.Kernels{}, "thin", false},
-		{100, 75, "1", code.Kernels{}, "thin", false}, // PTX that the driver compiles for it
-		{100, 100, "1", code.Kernels{}, "thin", true},
+		{90, 90, 12030, "", code.Kernels{}, "thin", true},
+		{90, 90, 12030, "", code.Kernels{}, "cross_entropy", true},
+		{90, 90, 12030, "", code.Kernels{}, "optimizer", true},
+		{90, 90, 12030, "", code.Kernels{}, "activation_b", false},
+		{90, 90, 12030, "", code.Kernels{Source: source, Module: "own", Early: true}, "own", true},
+		{90, 90, 12030, "", code.Kernels{Source: source, Module: "own", Early: true}, "copy", false},
+		{90, 90, 12030, "", code.Kernels{Source: source, Module: "own"}, "own", false},
+		{90, 90, 12030, "", code.Kernels{Source: source, Module: "thin"}, "thin", false},
+		{90, 90, 12030, "0", code.Kernels{}, "thin", false},
+		{90, 90, 12020, "", code.Kernels{}, "thin", false},
+		{80, 90, 12030, "", code.Kernels{}, "thin", false},
+		{90, 75, 12030, "", code.Kernels{}, "thin", false},
+		{100, 75, 12030, "", code.Kernels{}, "thin", false}, // PTX that the driver compiles for it
+		{100, 100, 12030, "", code.Kernels{}, "thin", true},
 	} {
 		t.Setenv("SINTER_CUDA_EARLY", c.asked)
-		api := &compiled{fake: &fake{next: 1 << 50}, capability: c.capability, code: c.code}
+		api := &compiled{fake: &fake{next: 1 << 50}, capability: c.capability, code: c.code, version: c.version}
 		d, err := New(api, 0, api, api)
 		must(t, err)
 		launch := func(g code.GPU, _ *ir.Call) error {
@@ -78,7 +84,7 @@ func TestEarly(t *testing.T) {
 		must(t, launch(x, nil))
 		must(t, launch(x, nil))
 		if diff := cmp.Diff([]bool{c.want, c.want}, api.early); diff != "" {
-			t.Errorf("capability %d, code for %d, asked %q, %q of %+v: early (-want +got):\n%s", c.capability, c.code, c.asked, c.module, c.of, diff)
+			t.Errorf("capability %d, code for %d, CUDA %d, SINTER_CUDA_EARLY=%q, %q of %+v: early (-want +got):\n%s", c.capability, c.code, c.version, c.asked, c.module, c.of, diff)
 		}
 	}
 }
@@ -86,7 +92,7 @@ func TestEarly(t *testing.T) {
 // TestEarlyLoops: loops of standard modules are launched early as kernels written by hand are, and an
 // attribute that cannot be asked for is an error of the launch.
 func TestEarlyLoops(t *testing.T) {
-	t.Setenv("SINTER_CUDA_EARLY", "1")
+	t.Setenv("SINTER_CUDA_EARLY", "")
 	for _, c := range []struct {
 		module string
 		code   int
@@ -95,7 +101,7 @@ func TestEarlyLoops(t *testing.T) {
 	}{
 		{"optimizer", 90, nil, true}, {"optimizer", 75, nil, false}, {"rounding", 90, nil, false}, {"optimizer", 90, errors.New("no attribute"), false},
 	} {
-		api := &compiled{fake: &fake{next: 1 << 50}, capability: 90, code: c.code, fail: c.fail}
+		api := &compiled{fake: &fake{next: 1 << 50}, capability: 90, code: c.code, version: 12030, fail: c.fail}
 		d, err := New(api, 0, api, api)
 		must(t, err)
 		op := &ir.Op{Name: "fresh", Kind: ir.Elementwise, Switch: -1, Out: []ir.Result{{Name: "out"}}, Bodies: []ir.Body{{Exprs: []string{"0"}}}}

@@ -35,6 +35,8 @@ type copied struct {
 	bytes    int64
 }
 
+func (f *fake) Version() int { return 12000 }
+
 func (f *fake) DeviceAttribute(_ int, a driver.Attribute) (int, error) {
 	return map[driver.Attribute]int{
 		driver.Multiprocessors: 132, driver.MaxThreadsPerSM: 2048, driver.ComputeCapabilityMajor: 9,
