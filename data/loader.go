@@ -59,7 +59,7 @@ func (s Share) samples(n int, drop bool) int {
 	case drop:
 		return n / s.Ranks
 	}
-	return (n + s.Ranks - 1) / s.Ranks
+	return n/s.Ranks + min(n%s.Ranks, 1)
 }
 
 // of returns the samples of an epoch's order that the rank visits.
@@ -80,7 +80,11 @@ func (l *Loader) Len() int {
 	if l.check() != nil {
 		return 0
 	}
-	n := l.Share.samples(l.Dataset.Len(), l.DropLast)
+	return l.batches(l.Share.samples(l.Dataset.Len(), l.DropLast))
+}
+
+// batches returns how many batches there are of n samples.
+func (l *Loader) batches(n int) int {
 	if l.DropLast {
 		return n / l.BatchSize
 	}
@@ -106,7 +110,11 @@ func (l *Loader) check() error {
 	case l.Workers < 0:
 		return fmt.Errorf("data: a loader with Workers %d, which must not be negative", l.Workers)
 	}
-	if n := l.Dataset.Len(); n < 0 || n > maxSamples {
+	return checkSamples(l.Dataset.Len())
+}
+
+func checkSamples(n int) error {
+	if n < 0 || n > maxSamples {
 		return fmt.Errorf("data: a dataset of %d samples; a loader takes 0 to %d, since it keeps their order", n, int64(maxSamples))
 	}
 	return nil
@@ -136,12 +144,9 @@ func (l *Loader) EpochFrom(ctx context.Context, first int) iter.Seq2[[]tensor.Te
 	}
 	return func(yield func([]tensor.Tensor, error) bool) {
 		err := l.check()
-		if n := l.Len(); err == nil && (first < 0 || first > n) {
-			err = fmt.Errorf("data: an epoch of %d batches cannot begin at batch %d", n, first)
-		}
 		var e *epoch
 		if err == nil {
-			e, err = l.begin()
+			e, err = l.begin(first)
 		}
 		switch {
 		case err != nil:
@@ -154,19 +159,28 @@ func (l *Loader) EpochFrom(ctx context.Context, first int) iter.Seq2[[]tensor.Te
 	}
 }
 
-// epoch is one pass over a loader's dataset.
+// epoch is one pass over a loader's dataset, as both were when it began.
 type epoch struct {
-	*Loader
+	Loader
 	device device.Device // resolved on the calling goroutine
 	pin    device.Kind   // of the accelerators to page-lock for; KindCPU for none
 	side   stream.Stream // what the background gives its work to
 	order  []int         // samples as they are visited
 	seed   uint64
+	count  int // of batches
 }
 
-// begin decides the order of an epoch and where its batches go.
-func (l *Loader) begin() (*epoch, error) {
-	e := &epoch{Loader: l, device: l.Device.Resolve(), order: make([]int, l.Dataset.Len())}
+// begin decides the order of an epoch, which begins at a batch, and where its batches go.
+func (l *Loader) begin(first int) (*epoch, error) {
+	n := l.Dataset.Len()
+	if err := checkSamples(n); err != nil {
+		return nil, err
+	}
+	e := &epoch{Loader: *l, device: l.Device.Resolve(), count: l.batches(l.Share.samples(n, l.DropLast))}
+	if first < 0 || first > e.count {
+		return nil, fmt.Errorf("data: an epoch of %d batches cannot begin at batch %d", e.count, first)
+	}
+	e.order = make([]int, n)
 	if l.Pin {
 		e.pin = pinFor(e.device)
 	}
@@ -231,7 +245,7 @@ func (e *epoch) batch(i int, draws *random.Generator) (fields []tensor.Tensor, e
 // current stream.
 func (e *epoch) inline(ctx context.Context, first int, yield func([]tensor.Tensor, error) bool) {
 	draws := random.New(0)
-	for i := first; i < e.Len(); i++ {
+	for i := first; i < e.count; i++ {
 		if err := ctx.Err(); err != nil {
 			yield(nil, err)
 			return

@@ -39,7 +39,7 @@ var errGone = errors.New("data: the dataset ended the goroutine that prepares ba
 // background hands out batches that workers prepare.
 func (e *epoch) background(ctx context.Context, first int, yield func([]tensor.Tensor, error) bool) {
 	ctx, cancel := context.WithCancel(ctx)
-	ahead := min(e.Prefetch, e.Len()) // more are not there
+	ahead := min(e.Prefetch, e.count) // more are not there
 	c := &crew{epoch: e, ctx: ctx, turn: make(chan int, 1), slots: make(chan slot, ahead)}
 	c.turn <- first
 	for range min(max(e.Workers, 1), ahead) {
@@ -57,7 +57,7 @@ func (e *epoch) background(ctx context.Context, first int, yield func([]tensor.T
 			release((<-s).fields)
 		}
 	}()
-	for range e.Len() - first {
+	for range e.count - first {
 		p := prepared{err: ctx.Err()}
 		if p.err == nil {
 			next, p = c.receive()
@@ -111,7 +111,7 @@ func (e *epoch) hand(p *prepared) error {
 func (c *crew) work() {
 	draws := random.New(0)
 	for i := range c.turn {
-		if i == c.Len() || c.failed.Load() {
+		if i == c.count || c.failed.Load() {
 			close(c.turn)
 			return
 		}

@@ -69,12 +69,26 @@ func (e *Environment) join(ctx context.Context, dev device.Device, timeout time.
 	if err != nil {
 		return nil, err
 	}
-	if comm.Rank() != e.Rank || comm.Size() != e.Size {
-		err := fmt.Errorf("%w, of %s: the engine says that this is rank %d of %d; start the processes with mpiexec, or by a scheduler that serves MPI",
-			ErrEnvironment, e.Launcher, comm.Rank(), comm.Size())
+	if err := e.confirm(comm); err != nil {
 		return nil, errors.Join(err, comm.Close())
 	}
 	return newGroup(comm, timeout, nil)
+}
+
+// confirm compares the place in e with the engine's, and where the engine does not have it from e that of every rank.
+func (e *Environment) confirm(comm collective.Communicator) error {
+	var err error
+	if m, is := comm.(*mpi.Communicator); is {
+		err = m.Confirm(e.Rank, e.Size)
+	}
+	if comm.Rank() != e.Rank || comm.Size() != e.Size {
+		return errors.Join(fmt.Errorf("%w, of %s: the engine says that this is rank %d of %d; start the processes with mpiexec, or by a scheduler that serves MPI",
+			ErrEnvironment, e.Launcher, comm.Rank(), comm.Size()), err)
+	}
+	if err != nil {
+		return fmt.Errorf("%w: %w", ErrEnvironment, err)
+	}
+	return nil
 }
 
 // communicator returns the engine's end of the group.

@@ -10,6 +10,7 @@ const (
 	maxErrorString   = 512
 
 	commWorld    = 0x101
+	commSelf     = 0x102
 	errorsReturn = 0x143
 	inPlace      = 1
 	undefined    = -32766 // the color of those in no group

@@ -23,9 +23,9 @@ func TestABI(t *testing.T) {
 	for name, want := range map[string]int64{
 		"MPI_UNDEFINED": undefined,
 		"MPI_SUCCESS":   success, "MPI_THREAD_SERIALIZED": threadSerialized, "MPI_MAX_ERROR_STRING": maxErrorString,
-		"MPI_COMM_WORLD": commWorld, "MPI_ERRORS_RETURN": errorsReturn, "MPI_IN_PLACE": inPlace,
+		"MPI_COMM_WORLD": commWorld, "MPI_COMM_SELF": commSelf, "MPI_ERRORS_RETURN": errorsReturn, "MPI_IN_PLACE": inPlace,
 		"MPI_SUM": opSum, "MPI_MIN": opMin, "MPI_MAX": opMax, "MPI_PROD": opProduct,
-		"MPI_BYTE": typeByte, "MPI_INT8_T": typeInt8, "MPI_UINT8_T": typeUint8, "MPI_INT16_T": typeInt16,
+		"MPI_BYTE": typeByte, "MPI_INT8_T": typeInt8, "MPI_UINT8_T": typeUint8, "MPI_INT16_T": typeInt16, "MPI_UINT16_T": typeUint16, "MPI_UINT32_T": typeUint32,
 		"MPI_INT32_T": typeInt32, "MPI_INT64_T": typeInt64, "MPI_UINT64_T": typeUint64, "MPI_FLOAT": typeFloat,
 		"MPI_DOUBLE": typeDouble, "MPI_C_FLOAT_COMPLEX": typeComplex, "MPI_C_DOUBLE_COMPLEX": typeComplex128,
 	} {

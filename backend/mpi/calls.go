@@ -70,7 +70,7 @@ func (c *Communicator) differing(number uint64, call *collective.Call) error {
 			return fmt.Errorf("call %d of the group: %w: rank 0 makes %s, rank %d %s", number, collective.ErrMismatch, first, r, other)
 		}
 	}
-	return nil
+	return fmt.Errorf("call %d of the group: %w: they begin alike, as %s", number, collective.ErrMismatch, first)
 }
 
 // text returns the description at the start of b.
@@ -245,7 +245,7 @@ func about(v ir.View) *[textBytes]byte {
 	return b
 }
 
-// send begins a send: what it is of, and the elements.
+// send begins a send: what it is of, and the elements. With an error it returns what was begun.
 func (c *Communicator) send(call *collective.Call) ([]*request, error) {
 	about, to := about(call.In), uintptr(call.Root)
 	first, err := c.start(call.String(), fSend, func(f *dl.Frame) []uintptr {
@@ -254,10 +254,14 @@ func (c *Communicator) send(call *collective.Call) ([]*request, error) {
 	if err != nil {
 		return nil, err
 	}
+	sent := []*request{first}
 	second, err := c.start(call.String(), fSend, func(f *dl.Frame) []uintptr {
 		return []uintptr{keep(f, call.In.Ptr), uintptr(size(call.In)), typeByte, to, tagData, c.comm}
 	})
-	return []*request{first, second}, err
+	if err == nil {
+		sent = append(sent, second)
+	}
+	return sent, err
 }
 
 // receive makes a receive, once what is sent is found to be what is wanted.

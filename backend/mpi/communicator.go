@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"fmt"
 	"runtime"
 	"slices"
@@ -15,7 +16,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 )
 
-// used says that MPI is initialised and not finalised.
+// used says that MPI was initialised.
 var used atomic.Bool
 
 // A Communicator is this process's end of a group of all processes that were started
@@ -40,7 +41,7 @@ var _ collective.Communicator = (*Communicator)(nil)
 
 // New returns this process's end of a group of all processes that the launcher started,
 // each on a device whose memory the host reaches. All call it. A rank that waits for
-// others longer than timeout fails the group; joining it waits as long as MPI does.
+// others longer than timeout fails the group. The first one of a process waits as long as MPI's initialisation does.
 func New(d device.Device, timeout time.Duration) (*Communicator, error) {
 	if timeout <= 0 {
 		return nil, fmt.Errorf("%w: a timeout of %v, want more than 0", collective.ErrCall, timeout)
@@ -58,25 +59,17 @@ func New(d device.Device, timeout time.Duration) (*Communicator, error) {
 		return nil, err
 	}
 	used.Store(true)
-	comm, err := l.duplicate()
+	c := &Communicator{lib: l, comm: commWorld, rank: l.rank, size: l.size, device: d, driver: caller, timeout: timeout}
+	comm := new(uintptr)
+	err = c.do("joining the group", fCommIdup, func(f *dl.Frame) []uintptr { return []uintptr{commWorld, keep(f, unsafe.Pointer(comm))} })
 	if err != nil {
 		return nil, err
 	}
-	c := &Communicator{lib: l, comm: comm, rank: l.rank, size: l.size, device: d, driver: caller, timeout: timeout}
+	c.comm = *comm
 	if err := c.meet(); err != nil {
 		return nil, err // the communicator is MPI's then
 	}
 	return c, nil
-}
-
-// duplicate makes a communicator of all processes.
-func (l *library) duplicate() (uintptr, error) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	c := dl.Get()
-	defer c.Free()
-	err := l.call(c, fCommDup, commWorld, c.Addr(0))
-	return c.Words[0], err
 }
 
 // Rank returns the rank.
@@ -149,7 +142,7 @@ func (c *Communicator) Close() error {
 	closed := c.closed
 	c.closed = true
 	c.mu.Unlock()
-	if closed || !used.Load() {
+	if closed {
 		return nil
 	}
 	c.lib.mu.Lock()
@@ -157,7 +150,10 @@ func (c *Communicator) Close() error {
 	f := dl.Get()
 	defer f.Free()
 	f.Words[0] = c.comm
-	return c.lib.call(f, fCommFree, f.Addr(0))
+	if err := c.lib.call(f, fCommFree, f.Addr(0)); !errors.Is(err, errFinalized) {
+		return err
+	}
+	return nil // it went with MPI
 }
 
 // collectiveOp is what calls are called among the operators of a stream.
@@ -192,13 +188,13 @@ func (c *Communicator) run(calls []*collective.Call) error {
 		return err
 	}
 	var sends []*request
+	defer func() { abandon(sends...) }()
 	for _, call := range calls {
 		if call.Kind == collective.Send {
 			made, err := c.send(call)
-			if err != nil {
+			if sends = append(sends, made...); err != nil {
 				return err
 			}
-			sends = append(sends, made...)
 		}
 	}
 	for _, call := range calls {
@@ -214,7 +210,9 @@ func (c *Communicator) run(calls []*collective.Call) error {
 			return err
 		}
 	}
-	for _, r := range sends {
+	for len(sends) > 0 {
+		r := sends[0]
+		sends = sends[1:]
 		if err := c.wait(r); err != nil {
 			return err
 		}
@@ -234,6 +232,15 @@ var abandoned struct {
 	frames []*dl.Frame
 }
 
+// abandon keeps the frames of calls that nobody waits for any more.
+func abandon(list ...*request) {
+	abandoned.Lock()
+	defer abandoned.Unlock()
+	for _, r := range list {
+		abandoned.frames = append(abandoned.frames, r.frame)
+	}
+}
+
 // start begins a call. args gives its arguments before the request, whose address is the
 // last; the memory of views that it names is kept in place.
 func (c *Communicator) start(what string, f int, args func(frame *dl.Frame) []uintptr) (*request, error) {
@@ -245,6 +252,7 @@ func (c *Communicator) start(what string, f int, args func(frame *dl.Frame) []ui
 		frame.Free()
 		return nil, fmt.Errorf("%s: %w", what, err)
 	}
+	c.lib.open++
 	return &request{what, frame}, nil
 }
 
@@ -253,7 +261,11 @@ func (c *Communicator) done(r *request) (bool, error) {
 	c.lib.mu.Lock()
 	defer c.lib.mu.Unlock()
 	err := c.lib.call(r.frame, fTest, r.frame.Addr(0), r.frame.Addr(1), 0)
-	return err == nil && int32(r.frame.Words[1]) != 0, err
+	if err != nil || int32(r.frame.Words[1]) == 0 {
+		return false, err
+	}
+	c.lib.open--
+	return true, nil
 }
 
 // How a wait asks: at once and again for a moment, which is what a call within a machine
@@ -283,9 +295,7 @@ func (c *Communicator) wait(r *request) error {
 			err = others.look(c.near)
 		}
 		if err != nil {
-			abandoned.Lock()
-			abandoned.frames = append(abandoned.frames, r.frame)
-			abandoned.Unlock()
+			abandon(r)
 			return fmt.Errorf("%s: %w", r.what, err)
 		}
 		if time.Since(began) < spinning {

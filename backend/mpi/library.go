@@ -29,7 +29,7 @@ const (
 	fFinalize
 	fCommRank
 	fCommSize
-	fCommDup
+	fCommIdup
 	fCommSplit
 	fCommFree
 	fSetErrhandler
@@ -52,7 +52,7 @@ const (
 
 // names are the functions' names in the standard. Those that end in _c count in 64 bits.
 var names = [numFunctions]string{
-	"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_dup", "MPI_Comm_split", "MPI_Comm_free",
+	"MPI_Init_thread", "MPI_Initialized", "MPI_Finalize", "MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_idup", "MPI_Comm_split", "MPI_Comm_free",
 	"MPI_Comm_set_errhandler", "MPI_Error_string", "MPI_Test", "MPI_Ibarrier", "MPI_Iallreduce_c", "MPI_Ibcast_c", "MPI_Ireduce_c",
 	"MPI_Iallgather_c", "MPI_Ireduce_scatter_block_c", "MPI_Igather_c", "MPI_Iscatter_c", "MPI_Ialltoall_c", "MPI_Isend_c", "MPI_Irecv_c",
 }
@@ -67,7 +67,13 @@ type library struct {
 	from       *dl.Library
 	f          [numFunctions]dl.Func
 	rank, size int
+
+	open int  // calls that were begun and have not ended
+	over bool // finalised: nothing of it can be called
 }
+
+// errFinalized is the error of what is asked for after Finalize.
+var errFinalized = fmt.Errorf("%w: it was finalised, and cannot begin anew", ErrUnusable)
 
 // files returns where the library is looked for: the file that SINTER_MPI names, and no
 // other; or else by the system's loader and beside the mpiexec in PATH.
@@ -125,7 +131,7 @@ func (l *library) begin() error {
 		}
 	}
 	err := errors.Join(
-		l.call(c, fSetErrhandler, commWorld, errorsReturn),
+		l.call(c, fSetErrhandler, commWorld, errorsReturn), l.call(c, fSetErrhandler, commSelf, errorsReturn), // of what is of no communicator
 		l.call(c, fCommRank, commWorld, c.Addr(2)), l.call(c, fCommSize, commWorld, c.Addr(3)))
 	l.rank, l.size = int(int32(c.Words[2])), int(int32(c.Words[3]))
 	return err
@@ -133,6 +139,9 @@ func (l *library) begin() error {
 
 // call calls a function and returns its error. Who calls it holds mu, or is begin.
 func (l *library) call(c *dl.Frame, f int, args ...uintptr) error {
+	if l.over {
+		return errFinalized
+	}
 	code := l.f[f].Call(c, args...)
 	if int32(code) == success {
 		return nil
@@ -152,7 +161,8 @@ func (l *library) explain(code uintptr) string {
 }
 
 // Finalize ends the process's use of MPI, if there was any; it cannot begin anew. A program
-// calls it last, on every rank: launchers take a process that ends without for a crash.
+// calls it last, on every rank: launchers take a process that ends without for a crash. Where calls
+// have not ended, as after a timeout, MPI would wait for them, and Finalize returns an error.
 func Finalize() error {
 	if !used.Load() {
 		return nil
@@ -163,13 +173,17 @@ func Finalize() error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !used.CompareAndSwap(true, false) {
+	switch {
+	case l.over:
 		return nil
+	case l.open > 0:
+		return fmt.Errorf("%d calls of this process have not ended, and MPI would wait for them", l.open)
 	}
 	c := dl.Get()
 	defer c.Free()
 	if err := l.call(c, fFinalize); err != nil {
 		return err
 	}
+	l.over = true
 	return l.from.Close() // MPICH takes leave of the launcher as its library goes
 }
