@@ -50,7 +50,29 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 	if r.unfused {
 		return f
 	}
-	plan := fusion.Make(p, fusion.Options{
+	plan := fusion.Make(p, r.fusing())
+	steps := make([]step, 0, len(plan.Order))
+	f.Regions = slices.Grow(f.Regions, len(plan.Groups))
+	for _, item := range plan.Order {
+		s := r.program[item.Step]
+		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In) // whose versions the other program keeps
+		if g := item.Group; g != nil {
+			f.Regions = append(f.Regions, r.told(g.Steps, bytesOf(&g.Call)))
+			s.Step = program.Step{Call: g.Call, Out: g.Out, In: g.In}
+		} else if why := plan.Why[item.Step]; why != "" {
+			alone := r.told([]int{item.Step}, bytesOf(&s.Call))
+			alone.Why = why
+			f.Alone = append(f.Alone, alone)
+		}
+		steps = append(steps, s)
+	}
+	r.program = steps
+	return f
+}
+
+// fusing says what the drivers of the steps can fuse, for package fusion.
+func (r *recorder) fusing() fusion.Options {
+	return fusion.Options{
 		Refused: func(i int) string { return refused(&r.program[i]) },
 		Number:  r.number,
 		Place: func(i int) int {
@@ -94,24 +116,7 @@ func (r *recorder) fuse(p *program.Program) *Fused {
 			f, able := r.program[i].drv.(device.Fuser)
 			return able && f.TakesFold(r.program[i].dev.Index, c)
 		},
-	})
-	steps := make([]step, 0, len(plan.Order))
-	f.Regions = slices.Grow(f.Regions, len(plan.Groups))
-	for _, item := range plan.Order {
-		s := r.program[item.Step]
-		s.Out, s.In = r.refs.clone(s.Out), r.refs.clone(s.In) // whose versions the other program keeps
-		if g := item.Group; g != nil {
-			f.Regions = append(f.Regions, r.told(g.Steps, bytesOf(&g.Call)))
-			s.Step = program.Step{Call: g.Call, Out: g.Out, In: g.In}
-		} else if why := plan.Why[item.Step]; why != "" {
-			alone := r.told([]int{item.Step}, bytesOf(&s.Call))
-			alone.Why = why
-			f.Alone = append(f.Alone, alone)
-		}
-		steps = append(steps, s)
 	}
-	r.program = steps
-	return f
 }
 
 // direct has steps write their results where others would only copy them, and takes those

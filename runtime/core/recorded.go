@@ -163,23 +163,8 @@ func record(args []*Tensor, list []argument, o RecordOptions, f func(args []*Ten
 	work := func() {
 		var outs []*Tensor
 		in := r.standIns(list)
-		for i, t := range in {
-			switch {
-			case t == nil || !list[i].requires:
-			case s != nil:
-				t.grad = &gradState{} // a leaf, whose gradient is asked for
-			default:
-				t.grad = args[i].grad
-			}
-		}
-		outs, err = f(in)
-		if r.failed != nil && !errors.Is(err, r.failed) {
-			err = r.failed
-		}
-		if bad := FirstError(outs...); err == nil && bad != nil {
-			err = bad.Err()
-		}
-		err = at(err)
+		leaves(in, args, list, s != nil)
+		outs, err = r.called(f, in)
 		if err == nil && caller.State() != start {
 			err = r.fail(fmt.Errorf("%w: the random generator was seeded", ErrUnrecordable))
 		}
@@ -210,6 +195,33 @@ func record(args []*Tensor, list []argument, o RecordOptions, f func(args []*Ten
 	rec.caller = caller
 	rec.capturable(o)
 	return rec, nil
+}
+
+// leaves gives stand-ins that require gradients those of args, or ones of their own where a
+// splitter asks for their gradients.
+func leaves(in, args []*Tensor, list []argument, own bool) {
+	for i, t := range in {
+		switch {
+		case t == nil || !list[i].requires:
+		case own:
+			t.grad = &gradState{}
+		default:
+			t.grad = args[i].grad
+		}
+	}
+}
+
+// called calls f and returns its results, and first what could not be recorded, then f's
+// error, then that of a result.
+func (r *recorder) called(f func(args []*Tensor) ([]*Tensor, error), in []*Tensor) ([]*Tensor, error) {
+	outs, err := f(in)
+	if r.failed != nil && !errors.Is(err, r.failed) {
+		err = r.failed
+	}
+	if bad := FirstError(outs...); err == nil && bad != nil {
+		err = bad.Err()
+	}
+	return outs, at(err)
 }
 
 // rollBack takes back what the function changed on the host.
