@@ -55,7 +55,7 @@ func (r *recorder) standIns(args []argument) []*Tensor {
 			b := recordedBuffer{dev: a.dev, drv: a.drv, arg: i, part: a.part}
 			b.Kind, b.Name, b.Device, b.Bytes = program.Argument, fmt.Sprint(i), a.dev.String(), a.bytes
 			s := empty(a.drv)
-			if a.bytes > 0 {
+			if s.void = a.bytes == 0; !s.void {
 				s = r.virtual(b)
 				s.fixed = a.fixed
 			}

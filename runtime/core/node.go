@@ -235,7 +235,7 @@ func (t *Tensor) SetRequiresGrad(on bool) error {
 		return at(fmt.Errorf("require_grad: only leaves can stop requiring gradients; this tensor was made by %s: use Detach", t.GradFn()))
 	case on && !t.dtype.Differentiable():
 		return at(fmt.Errorf("require_grad: %w: only floating-point and complex tensors can require gradients, not %s", ErrDType, t.dtype))
-	case recorders.Held() && on != (t.grad != nil) && !t.storage.virtual && Recording():
+	case recorders.Held() && on != (t.grad != nil) && !t.storage.recorded() && Recording():
 		return recorderNow().fail(fmt.Errorf("require_grad: %w: of a tensor from outside of the function", ErrUnrecordable))
 	case on && t.grad == nil:
 		t.grad = &gradState{}

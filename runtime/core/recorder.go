@@ -458,7 +458,7 @@ func hostRead(t *Tensor, what string) error {
 
 // made notes a handle that the calling goroutine made.
 func (r *recorder) made(t *Tensor) {
-	if t.storage.virtual {
+	if t.storage.recorded() {
 		r.handles = append(r.handles, t)
 	}
 }

@@ -42,7 +42,7 @@ func (s *splitter) finish(r *recorder, standIns, outs []*Tensor) (*Recorded, err
 		if !t.RequiresGrad() || !GradEnabled() {
 			continue
 		}
-		if !t.storage.virtual || r.buffers[r.known[t.storage]].Kind == program.Argument {
+		if k, known := r.known[t.storage]; !t.storage.recorded() || known && r.buffers[k].Kind == program.Argument {
 			return nil, r.fail(fmt.Errorf("result %d: %w: it is an argument, state or a part of one, and gradients flow to it; return a copy", i, ErrUnrecordable))
 		}
 		d.flows[i] = true
@@ -102,7 +102,7 @@ func (r *recorder) gradientOf(t *Tensor, arg int) *Tensor {
 	b := recordedBuffer{dev: t.dev, drv: t.storage.drv, arg: arg}
 	b.Kind, b.Name, b.Device, b.Bytes = program.Argument, "gradient", t.dev.String(), int64(t.NumElements())*int64(t.dtype.Size())
 	of := empty(b.drv)
-	if b.Bytes > 0 {
+	if of.void = b.Bytes == 0; !of.void {
 		of = r.virtual(b)
 	}
 	return newTensor(of, t.dev, l, t.dtype)

@@ -28,6 +28,7 @@ type Storage struct {
 	pin   device.Kind // of the accelerators it is page-locked for; KindCPU for none
 	// virtual: a recording made it, and it has no memory: the block's address names it
 	virtual bool
+	void    bool  // a recording made it, for no elements: it has no place
 	away    bool  // Evict gave the memory back
 	fixed   any   // unless nil the memory is read-only, not held, and stays for this
 	before  int64 // epoch, while away
@@ -104,7 +105,9 @@ func current(dev device.Device) device.StreamID {
 // newStorage allocates bytes on dev, which drv provides, for work on stream s.
 func newStorage(dev device.Device, drv device.Driver, s device.StreamID, bytes int64) (*Storage, error) {
 	if bytes == 0 {
-		return empty(drv), nil
+		s := empty(drv)
+		s.void = Recording()
+		return s, nil
 	}
 	if recorders.Held() { // looked at before the call, for every result comes here
 		if r := recorderNow(); r != nil {
@@ -151,6 +154,9 @@ func empty(drv device.Driver) *Storage {
 	s.refs.Store(1)
 	return s
 }
+
+// recorded reports whether a recording made the storage.
+func (s *Storage) recorded() bool { return s.virtual || s.void }
 
 // own returns a storage that holds b, with the collector as the net.
 func own(b memory.Block, drv device.Driver, bytes int64) *Storage {
