@@ -98,7 +98,10 @@ func testFolds(t *testing.T, dev device.Device) {
 					wide[len(wide)-1] += 3
 					x[1] = tensor.Randn(wide, of).Narrow(-1, 2, wide[len(wide)-1]-3)
 				}
-				for _, c := range foldings {
+				for n, c := range foldings {
+					if testing.Short() && (i+k+n)%2 != 0 { // each on half of the shapes
+						continue
+					}
 					t.Run(fmt.Sprint(c.name, tt.shape, tt.axes, dtype, layout), func(t *testing.T) {
 						f := func(x ...tensor.Tensor) ([]tensor.Tensor, error) {
 							list := c.f([]tensor.Option{tensor.Dim(tt.axes...)}, x...)

@@ -94,7 +94,7 @@ func FuzzPrograms(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	for i := range 40 { // what runs without -fuzz
-		if brief.Skip(i) {
+		if brief.Skip(i) || testing.Short() && i > 20 {
 			continue
 		}
 		code := make([]byte, 30)

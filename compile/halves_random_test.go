@@ -25,7 +25,7 @@ func testRandomHalfFolds(t *testing.T, dev device.Device) {
 	}
 	programs := uint64(120)
 	if testing.Short() {
-		programs = 40
+		programs = 16
 	}
 	for seed := range programs {
 		r := rand.New(rand.NewPCG(*firstSeed+seed, 9))

@@ -81,7 +81,7 @@ func testHalves(t *testing.T, dev device.Device) {
 	}
 	for k, dtype := range []tensor.DType{tensor.Float16, tensor.BFloat16} {
 		for i, shape := range [][]int{{64, 1024}, {40, 136}, {33, 77}, {300, 8192}} {
-			if testing.Short() && (i+k)%2 != 0 { // each shape in one of them
+			if testing.Short() && ((i+k)%2 != 0 || i == 3) { // each shape but the largest in one of them
 				continue
 			}
 			x := []tensor.Tensor{tensor.Randn(shape, tensor.OfType(dtype)), tensor.Randn(shape[1:], tensor.OfType(dtype))}

@@ -20,6 +20,7 @@ import (
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/memory"
 	"github.com/sinter-go/sinter/runtime/random"
+	"github.com/sinter-go/sinter/tests/brief"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -268,7 +269,7 @@ var errOnPurpose = errors.New("on purpose")
 func TestHostile(t *testing.T) {
 	for k, dev := range []device.Device{device.CPU, device.Sim(0)} {
 		for i, c := range hostile {
-			if testing.Short() && !c.sim && (i+k)%2 != 0 { // each on one of them
+			if brief.Skip(i, 2*k) { // each on one of them at most
 				continue
 			}
 			if c.sim && dev.Kind != device.KindSim || c.want == device.ErrOutOfMemory && strconv.IntSize == 32 {

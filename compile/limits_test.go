@@ -86,12 +86,12 @@ func TestManyPlans(t *testing.T) {
 
 // TestOutOfMemory: a program that finds no memory is an error and changes nothing.
 func TestOutOfMemory(t *testing.T) {
-	drv := sim.New(sim.Config{Devices: 1, Memory: 8 << 20})
+	drv := sim.New(sim.Config{Devices: 1, Memory: 2 << 20})
 	device.Install(drv)
 	defer device.Install(simulated)
 	must(t, tensor.WithDefaults(tensor.Defaults{Device: device.Sim(0)}, func() error {
 		p := nn.NewParameter(tensor.Ones([]int{1 << 9}))
-		wide := 8000
+		wide := 2000
 		f := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {
 			return tensor.ScopeValue(func() (tensor.Tensor, error) {
 				must(t, p.ZeroGrad())

@@ -100,7 +100,7 @@ func testRandomLines(t *testing.T, dev device.Device) {
 	}
 	programs := 600
 	if testing.Short() {
-		programs = 40
+		programs = 16
 	}
 	dtypes := []tensor.DType{tensor.Float32, tensor.BFloat16, tensor.Float16, tensor.Float64, tensor.Int32, tensor.Int64, tensor.Int8, tensor.Uint8}
 	procs := runtime.GOMAXPROCS(0)

@@ -148,7 +148,7 @@ func TestOperators(t *testing.T) {
 			every = whole
 		}
 		if testing.Short() {
-			every *= 2
+			every *= 4
 		}
 		t.Run(dev.Kind.String(), func(t *testing.T) {
 			var ran, graphs atomic.Int64

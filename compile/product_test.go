@@ -139,12 +139,16 @@ func testPerceptronLaunches(t *testing.T, dev device.Device) {
 		t.Skip("nothing is fused there")
 	}
 	const most = 12
+	hidden := 1024
+	if testing.Short() && !dev.Accelerator() {
+		hidden = 256
+	}
 	var left [2][]tensor.Tensor
 	for i, opts := range [][]compile.Option{{compile.Unfused()}, {compile.Relaxed()}} {
 		must(t, tensor.WithDefaults(tensor.Defaults{Device: dev}, func() error {
 			defer restore(state())
 			random.Seed(1)
-			model := perceptrons.Perceptron(784, 1024, 1024, 10)
+			model := perceptrons.Perceptron(784, hidden, hidden, 10)
 			sgd, err := optim.NewSGD(nn.Parameters(model), 0.01)
 			must(t, err)
 			step := compile.Step(func(x ...tensor.Tensor) (tensor.Tensor, error) {

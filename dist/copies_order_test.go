@@ -43,7 +43,7 @@ func inAnyOrders(t *testing.T) {
 	copying(t, 512)
 	replays := 200
 	if testing.Short() {
-		replays = 16
+		replays = 6
 	}
 	for _, n := range []int{2, 3} {
 		for _, apart := range []int{1, 2, 3, 7} { // batches that are under way at once

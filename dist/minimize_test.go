@@ -111,11 +111,15 @@ func minimized(t testing.TB, g *dist.Group, c string, own bool, make func(p []*n
 // which is as much, no more than half is there once gradients are, beside the parameters and what the optimizer keeps.
 func TestMinimizeReleases(t *testing.T) {
 	onSimulated(t)
-	const ranks, layers, width, batch = 2, 8, 64, 16
+	const ranks, layers, batch = 2, 8, 16
+	width := 64
+	if testing.Short() {
+		width = 32
+	}
 	was := dist.SetApartBytes(4 * width * width)
 	defer dist.SetApartBytes(was)
-	const model = layers * (width*width + width) * 4 // bytes of float32
-	const products = layers * batch * width * 4
+	model := int64(layers * (width*width + width) * 4) // bytes of float32
+	products := int64(layers * batch * width * 4)
 	adam := func(p []*nn.Parameter) (optim.Optimizer, error) { return optim.NewAdam(p, 0.01) }
 	for name, c := range map[string]struct {
 		make func(g *dist.Group, p []*nn.Parameter) (optim.Optimizer, error)

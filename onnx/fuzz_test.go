@@ -101,7 +101,7 @@ func FuzzLoad(f *testing.F) {
 	}
 	every := 20
 	if testing.Short() {
-		every = 160
+		every = 320
 	}
 	for i, c := range nodeCases(f) {
 		if i%every == 0 && len(c.files["model.onnx"]) < 4096 {
@@ -109,7 +109,7 @@ func FuzzLoad(f *testing.F) {
 		}
 	}
 	for i, c := range packedCases(f, "testdata/contrib.tar.zst") {
-		if testing.Short() && i%8 != 0 {
+		if testing.Short() && i%16 != 0 {
 			continue
 		}
 		if len(c.files["model.onnx"]) < 4096 {

@@ -340,7 +340,7 @@ func TestNodes(t *testing.T) {
 // that testdata/contrib.py packs with onnxruntime's results.
 func TestContrib(t *testing.T) {
 	for i, c := range packedCases(t, "testdata/contrib.tar.zst") {
-		if testing.Short() && i%4 > 1 {
+		if testing.Short() && i%8 > 1 {
 			continue
 		}
 		t.Run(c.name, func(t *testing.T) {
@@ -366,7 +366,7 @@ func runNodes(t *testing.T, d device.Device) results {
 	r := results{map[string]int{}, map[string]int{}, map[string]map[string]bool{}}
 	operators := map[string]string{} // by the names of tests that are not expansions
 	for i, c := range nodeCases(t) {
-		if !strings.Contains(c.name, *only) || testing.Short() && i%32 != 0 {
+		if !strings.Contains(c.name, *only) || testing.Short() && i%64 != 0 {
 			continue
 		}
 		operator := c.operator(t, operators)

@@ -32,7 +32,7 @@ func TestExtremes(t *testing.T) {
 	}
 	for i := range opcases.Cases {
 		o := &opcases.Cases[i]
-		if testing.Short() && i%31 != 0 {
+		if testing.Short() && i%67 != 0 {
 			continue
 		}
 		for _, miss := range optest.Extremes(o) {

@@ -83,7 +83,7 @@ func testFold(t *testing.T, c x86test.FoldCase, f foldPair) {
 	rng := rand.New(rand.NewPCG(5, uint64(len(c.Name))))
 	xt, at := c.Map.Args()[0], c.Combine.Args()[0]
 	for n := 0; n <= 1400; n += 1 + n/130*37 {
-		if n > 20 && brief.Skip(n) {
+		if n > 20 && (brief.Skip(n) || testing.Short() && n > 500) {
 			continue
 		}
 		scalars := [1]uint64{value(rng, xt, true)}

@@ -60,7 +60,7 @@ func stressed(t *testing.T, isa x86.ISA) {
 	var wait sync.WaitGroup
 	long := *stress
 	if testing.Short() {
-		long = min(long, 100*time.Millisecond)
+		long = min(long, 50*time.Millisecond)
 	}
 	end := time.Now().Add(long)
 	for g := range 8 {

@@ -105,7 +105,7 @@ func TestFloats(t *testing.T) {
 	}
 	for _, test := range floatCases {
 		p := program(t, test.src, ir.Float32)
-		for range 20000 {
+		for range brief.Times(20000) {
 			x, y := value(), value()
 			got := math.Float32frombits(uint32(evaluate(p, uint64(math.Float32bits(x)), uint64(math.Float32bits(y)))))
 			want := test.want(x, y)

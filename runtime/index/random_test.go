@@ -179,7 +179,7 @@ func TestRandom(t *testing.T) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	count := 1500
 	if testing.Short() {
-		count = 300
+		count = 100
 	}
 	for i := range count {
 		c := named{}

@@ -24,7 +24,7 @@ func TestHostileCalls(t *testing.T) {
 		if o.Op.Tags&ir.TagHidden != 0 {
 			continue // no program can call it
 		}
-		if testing.Short() && i%8 != 0 {
+		if testing.Short() && i%16 != 0 {
 			continue
 		}
 		t.Run(o.Op.Name, func(t *testing.T) {

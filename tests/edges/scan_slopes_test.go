@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	. "github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestScanSlopesOfSpecials: the gradients of scans are those that their compositions give, which
@@ -21,8 +22,11 @@ func TestScanSlopesOfSpecials(t *testing.T) {
 		for _, n := range []int{1, 2, 9} {
 			for i := range n {
 				for j := range n {
-					for _, a := range specials {
-						for _, b := range specials {
+					for l, a := range specials {
+						for m, b := range specials {
+							if n > 2 && brief.Skip(i, j, l, m) {
+								continue
+							}
 							x := make([]float64, n)
 							for k := range x {
 								x[k] = 1 + float64(k%4)/4

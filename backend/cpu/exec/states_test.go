@@ -96,7 +96,7 @@ func stateCalls(t *testing.T, op *ir.Op, compute ir.DType, f func(what string, c
 	rng, tried := rand.New(rand.NewPCG(31, 32)), 0
 	for _, c := range usualCases {
 		for k, layout := range cputest.Layouts {
-			if tried++; testing.Short() && tried%11 != 0 {
+			if tried++; testing.Short() && tried%23 != 0 {
 				continue
 			}
 			var in []ir.View

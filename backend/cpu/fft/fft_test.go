@@ -303,7 +303,7 @@ func TestLevels(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(0))
 	for _, level := range levels() {
 		for i, n := range lengths {
-			if testing.Short() && i%6 != 0 {
+			if testing.Short() && i%12 != 0 {
 				continue
 			}
 			for _, lanes := range []int{1, 3, 4, 5, 8, 16} {

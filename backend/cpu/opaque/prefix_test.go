@@ -6,16 +6,20 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestCumulativeExtreme looks for each element through all before it.
 func TestCumulativeExtreme(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range append([]ir.DType{ir.Bool}, orderedDTypes...) {
-		for _, c := range []struct {
+	for d, dtype := range append([]ir.DType{ir.Bool}, orderedDTypes...) {
+		for i, c := range []struct {
 			shape []int
 			axis  int
 		}{{[]int{7}, 0}, {[]int{3, 5}, 1}, {[]int{2, 40, 3}, -2}, {[]int{}, 0}, {[]int{0, 3}, 0}, {[]int{3, 0}, 0}, {[]int{1, 300}, 1}, {[]int{30, 70}, 0}} {
+			if brief.Skip(d, i) {
+				continue
+			}
 			for _, smallest := range []bool{false, true} {
 				x := special(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng)
 				values := cputest.NewView(dtype, anyOf(rng, resultLayouts), c.shape...)

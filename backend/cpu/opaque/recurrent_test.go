@@ -107,7 +107,7 @@ func TestRecurrences(t *testing.T) {
 // Rows of a batch may be gone through by several, whose number makes no difference.
 func TestRecurrencesByRows(t *testing.T) {
 	attrs := []ir.Value{flag(true)}
-	for _, c := range []recurrentCase{{5, 8, 4, true}, {3, 200, 1, true}, {3, 24, 2, true}, {2, 60, 3, true}, {3, 60, 4, true}, {4, 33, 40, true}, {3, 21, 130, true}, {3, 64, 64, true}, {3, 9, 300, true}} {
+	for i, c := range []recurrentCase{{5, 8, 4, true}, {3, 200, 1, true}, {3, 24, 2, true}, {2, 60, 3, true}, {3, 60, 4, true}, {4, 33, 40, true}, {3, 21, 130, true}, {3, 64, 64, true}, {3, 9, 300, true}} {
 		states, one := []int{c.steps, c.batch, c.width}, []int{c.batch, c.width}
 		gates := func(n int) []int { return []int{c.steps, c.batch, n * c.width} }
 		weight := func(n int) []int { return []int{n * c.width, c.width} }
@@ -124,7 +124,7 @@ func TestRecurrencesByRows(t *testing.T) {
 			"rnn grad":  {RNNSequenceGrad, []ir.Value{flag(true), flag(true)}, [][]int{states, states, weight(1)}, [][]int{states, one}},
 		} {
 			for _, dtype := range []ir.DType{ir.Float32, ir.Float64} {
-				if testing.Short() && (dtype == ir.Float32) != (len(name)%2 == 0) { // each in one of them
+				if testing.Short() && ((dtype == ir.Float32) != (len(name)%2 == 0) || (i+len(name)/2)%2 != 0) { // each in one of them, and half of the sizes
 					continue
 				}
 				in, _ := views(dtype, k.in...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // scanShapes are lines that are neighbours and lines that are beside each other, of fewer and more
@@ -103,10 +104,13 @@ func logcumsumexpSlope(line [][]float64, k int) (sum float64) {
 // and falling.
 func TestLogcumsumexpGrad(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range []ir.DType{ir.Float16, ir.BFloat16, ir.Float32} {
-		for _, c := range scanShapes {
-			for _, most := range []float64{1, 30, 3000} {
-				for _, slope := range []float64{0, 1, -1} {
+	for d, dtype := range []ir.DType{ir.Float16, ir.BFloat16, ir.Float32} {
+		for n, c := range scanShapes {
+			for m, most := range []float64{1, 30, 3000} {
+				for s, slope := range []float64{0, 1, -1} {
+					if brief.Skip(d, n, m, s) {
+						continue
+					}
 					x := cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...)
 					g := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, 0.5, 1)
 					for i := range x.NumElements() {

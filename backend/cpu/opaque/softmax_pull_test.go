@@ -7,20 +7,24 @@ import (
 	"github.com/sinter-go/sinter/backend/cpu/channel"
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // TestSoftmaxPull has lines of less than a vector and of more than a call takes, and more columns and
 // rows than are computed at once.
 func TestSoftmaxPull(t *testing.T) {
 	rng := newRand()
-	for _, dtype := range floatDTypes {
-		for _, c := range []struct {
+	for d, dtype := range floatDTypes {
+		for i, c := range []struct {
 			shape []int
 			axis  int
 		}{
 			{[]int{}, 0}, {[]int{0, 4}, 0}, {[]int{5, 1}, 1}, {[]int{7, 3}, -1}, {[]int{3, 40}, 1}, {[]int{channel.Longest + 3}, 0}, {[]int{7, 3}, 0},
 			{[]int{2, 5, 40}, 1}, {[]int{300, pullRows, 3}, 1}, {[]int{70, pullRows + 1, pullNarrow - 1}, 1}, {[]int{9, 4, pullNarrow}, 1}, {[]int{2, pullRows*(pullWrapped/7) + 3, 7}, 1}, {[]int{2*pullRows + 1, pullColumns + 5}, 0},
 		} {
+			if brief.Skip(d, i) {
+				continue
+			}
 			outer, n, inner := around(c.shape, front(c.axis, c.shape))
 			g := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, -1, 1)
 			y := cputest.FillFloat(cputest.NewView(dtype, anyOf(rng, cputest.Layouts), c.shape...), rng, 0, 2/float64(n+1))

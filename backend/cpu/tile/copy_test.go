@@ -7,6 +7,7 @@ import (
 
 	"github.com/sinter-go/sinter/backend/cpu/cputest"
 	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/tests/brief"
 )
 
 // narrowed returns a view of shape inside of memory for larger axes, in a random order
@@ -40,7 +41,10 @@ func TestCopyAnywhere(t *testing.T) {
 	t.Cleanup(func() { lastCache = usual })
 	rng := rand.New(rand.NewPCG(5, 6))
 	for i, shape := range [][]int{{1}, {70}, {40000}, {3, 40}, {70, 90}, {300, 20}, {2, 3, 100}, {9, 40, 33}, {1, 5000}, {5, 2, 3, 40}, {130, 130}, {64, 1}} {
-		for _, dtypes := range [][2]ir.DType{{ir.Uint8, ir.Uint8}, {ir.Float16, ir.Float16}, {ir.Float32, ir.Float32}, {ir.Int64, ir.Int64}, {ir.Complex128, ir.Complex128}, {ir.Float32, ir.Int16}, {ir.Float16, ir.Float64}} {
+		for k, dtypes := range [][2]ir.DType{{ir.Uint8, ir.Uint8}, {ir.Float16, ir.Float16}, {ir.Float32, ir.Float32}, {ir.Int64, ir.Int64}, {ir.Complex128, ir.Complex128}, {ir.Float32, ir.Int16}, {ir.Float16, ir.Float64}} {
+			if brief.Skip(i, k) {
+				continue
+			}
 			for range 4 {
 				lastCache = []func() int{usual, func() int { return 1 }}[i%2]
 				dst, all := narrowed(rng, dtypes[0], shape)

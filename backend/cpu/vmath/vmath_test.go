@@ -56,7 +56,7 @@ func apply[T float32 | float64](f vector.Func, y []T, x ...[]T) {
 func TestFloat32(t *testing.T) {
 	stride := 1021
 	if testing.Short() {
-		stride = 16411
+		stride = 65537
 	}
 	x := arguments32(stride)
 	y := make([]float32, len(x))

@@ -24,6 +24,7 @@ import (
 	"github.com/sinter-go/sinter/backend/cuda/nvrtc"
 	"github.com/sinter-go/sinter/kernels"
 	"github.com/sinter-go/sinter/tests/allocations"
+	"github.com/sinter-go/sinter/tests/brief"
 	"github.com/sinter-go/sinter/tests/patience"
 )
 
@@ -483,7 +484,7 @@ func TestDropped(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const each = 2000
+	each := brief.Times(2000)
 	for i := range each {
 		src := text(i)
 		for dev := range 2 {
