@@ -1,8 +1,10 @@
-// Codes of floats of 8 bits.
+// Codes of floats of 8 bits, and the numbers that they stand for.
 //
 //   float8_DTYPE(Float8 f, long long n, const DTYPE* x, unsigned char* codes)
 //       the code of each element, the nearest one, the even one of two. Blocks of 256 threads,
 //       best with ceil(n / 4096) of them.
+//   float8_numbers(Float8Numbers f, long long n, const unsigned char* codes, unsigned* x)
+//       the bits, as float32, of the number of each code. Blocks as before.
 
 #include "num.cuh"
 #include "space.cuh"
@@ -61,6 +63,51 @@ template <class S> SINTER_FN void float8(const Float8& f, long long n, const S* 
   for (long long i = first + thread; i < n; i += step) codes[i] = (unsigned char)float8_code(f, cast<T>(x[i]));
 }
 
+// Float8Numbers are a format's numbers. Exponent and fraction of a code, shifted left to where a
+// float32 has them, are that of its number over scale: subnormal ones too, so that the product is
+// exact. Without the sign, codes above top are NaN, but infinity is what it says. The code nan, with its sign, is NaN.
+struct Float8Numbers {
+  float scale;
+  unsigned shift, top, infinity, nan;
+};
+
+// float8_number returns the bits of the number of a code.
+SINTER_FN unsigned float8_number(const Float8Numbers& f, unsigned code) {
+  const unsigned magnitude = code & 127, none = 0x7fc00000u, sign = (code & 128) << 24;
+  unsigned bits = __float_as_uint(__uint_as_float(magnitude << f.shift) * f.scale) | sign;
+  if (magnitude > f.top) bits = magnitude == f.infinity ? 0x7f800000u | sign : none;
+  return code == f.nan ? none : bits;
+}
+
+constexpr int numbers_each = 4, numbers_vectors = 4;  // codes that a thread loads together, and how often
+
+// numbers_of has a warp write what follows each other, 16 bytes a thread.
+SINTER_FN void numbers_of(const Float8Numbers& f, long long n, const unsigned char* codes, unsigned* x) {
+  constexpr int step = float8_threads * numbers_each;
+  constexpr long long tile = step * numbers_vectors;
+  const bool vectors = aligned(codes, numbers_each) && aligned(x, 4 * numbers_each);
+#pragma unroll 1
+  for (long long base = blockIdx.x * tile; base < n; base += gridDim.x * tile) {
+    if (vectors && base + tile <= n) {
+      const long long first = base + threadIdx.x * numbers_each;
+      Vector<unsigned char, numbers_each> c[numbers_vectors];
+#pragma unroll
+      for (int u = 0; u < numbers_vectors; u++) c[u] = load<numbers_each>(codes + first + u * step);
+#pragma unroll
+      for (int u = 0; u < numbers_vectors; u++) {
+        Vector<unsigned, numbers_each> v;
+#pragma unroll
+        for (int k = 0; k < numbers_each; k++) v.at[k] = float8_number(f, c[u].at[k]);
+        store(x + first + u * step, v);
+      }
+      continue;
+    }
+    const long long end = base + tile < n ? base + tile : n;
+#pragma unroll 4
+    for (long long i = base + threadIdx.x; i < end; i += float8_threads) x[i] = float8_number(f, codes[i]);
+  }
+}
+
 }  // namespace sinter
 
 using namespace sinter;
@@ -74,3 +121,8 @@ SINTER_FLOAT8(float16)
 SINTER_FLOAT8(bfloat16)
 SINTER_FLOAT8(float32)
 SINTER_FLOAT8(float64)
+
+extern "C" __global__ void __launch_bounds__(float8_threads)
+    float8_numbers(Float8Numbers f, long long n, const unsigned char* codes, unsigned* x) {
+  numbers_of(f, n, codes, x);
+}

@@ -233,6 +233,8 @@ var Cases = []optest.Operator{
 	float8CodeCase,
 	float8DecodeCase,
 	float8EncodeCase,
+	float8NumbersCase,
+	float8NumbersPartsCase,
 	floatLogcumsumexpCase,
 	floatLogsumexpCase,
 	floorCase,

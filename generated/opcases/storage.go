@@ -103,6 +103,39 @@ var float8EncodeCase = optest.Operator{
 	},
 }
 
+var float8NumbersCase = optest.Operator{
+	Op:     ops.Float8NumbersOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Float8Numbers(a.In[0], ops.Float8(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(ops.Float8E4m3fn)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      0,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{256}}, Attrs: []ir.Value{ir.IntValue(ops.Float8E4m3fn)}, Values: []string{"index(256)"}},
+		{Shapes: [][]int{{256}}, Attrs: []ir.Value{ir.IntValue(ops.Float8E5m2)}, Values: []string{"index(256)"}},
+		{Shapes: [][]int{{3, 67}}, Attrs: []ir.Value{ir.IntValue(ops.Float8E4m3fnuz)}, Values: []string{"index(256)"}},
+		{Shapes: [][]int{{}}, Attrs: []ir.Value{ir.IntValue(ops.Float8E5m2fnuz)}},
+	},
+	Grad: []bool{false},
+}
+
+var float8NumbersPartsCase = optest.Operator{
+	Op:     ops.Float8NumbersPartsOp(),
+	Schema: "ops.yaml",
+	Call: func(a optest.Args) []*core.Tensor {
+		return []*core.Tensor{ops.Float8NumbersParts(a.In[0], ops.Float8(a.Attrs[0].Int))}
+	},
+	Defaults: []ir.Value{ir.IntValue(ops.Float8E4m3fn)},
+	Domain:   [2]float64{-2, 2},
+	ULP:      0,
+	Samples: []optest.Sample{
+		{Shapes: [][]int{{3, 4}}, Attrs: []ir.Value{ir.IntValue(ops.Float8E5m2fnuz)}},
+	},
+	Grad: []bool{false},
+}
+
 var int4PackCase = optest.Operator{
 	Op:     ops.Int4PackOp(),
 	Schema: "ops.yaml",

@@ -85,7 +85,8 @@ func (v Coordinates) String() string {
 	return "unknown"
 }
 
-// Float8 is the argument float8 of float8_decode and float8_encode.
+// Float8 is the argument float8 of float8_decode, float8_encode,
+// float8_numbers and float8_numbers_parts.
 type Float8 uint8
 
 // The values of Float8.

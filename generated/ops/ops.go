@@ -289,6 +289,8 @@ func Descriptors() []*ir.Op {
 		&float8CodeOp,
 		&float8DecodeOp,
 		&float8EncodeOp,
+		&float8NumbersOp,
+		&float8NumbersPartsOp,
 		&floatLogcumsumexpOp,
 		&floatLogsumexpOp,
 		&floorOp,

@@ -161,7 +161,7 @@ func Float8Decode(x *core.Tensor, float8 Float8) *core.Tensor {
 	var out *core.Tensor
 	core.NoGrad(func() {
 		out = core.Composing(func() *core.Tensor {
-			return composite.Float8Decode(IndexSelect, Reshape, ToType, x, float8)
+			return composite.Float8Decode(Float8Numbers, x, float8)
 		})
 	})
 	core.Composed(&float8DecodeOp, in, out)
@@ -215,6 +215,79 @@ func Float8Encode(x *core.Tensor, float8 Float8, saturate bool) *core.Tensor {
 // its shape and device.
 func Float8EncodeOut(dst, x *core.Tensor, float8 Float8, saturate bool) error {
 	return core.CopyOut(dst, &float8EncodeOp, Float8Encode(x, float8, saturate))
+}
+
+var float8NumbersOp = ir.Op{
+	Name:    "float8_numbers",
+	Doc:     "returns the numbers of codes, from their bits.",
+	Kind:    ir.Opaque,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "float8", Kind: ir.AttrEnum, Enum: []string{"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"}}},
+	Out:     []ir.Result{{Name: "numbers", DType: ir.Float32}},
+	DTypes:  ir.SetOf(ir.Uint8),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Code:    []ir.Code{{For: "cuda", Of: &code.Kernels{Launch: cudaopaque.Float8Numbers}}},
+	Parts:   true,
+	Tags:    ir.TagHidden,
+}
+
+// Float8NumbersOp returns the descriptor of float8_numbers, which must not be
+// changed.
+func Float8NumbersOp() *ir.Op {
+	return &float8NumbersOp
+}
+
+// Float8Numbers returns the numbers of codes, from their bits.
+func Float8Numbers(x *core.Tensor, float8 Float8) *core.Tensor {
+	if core.InParts(&float8NumbersOp, nil, x) && core.Shaped(func() ([][]int, error) {
+		return oneShape(shapes.SameShape(x.Shape()))
+	}) {
+		return Float8NumbersParts(x, float8)
+	}
+	return core.KernelOne(core.Apply{
+		Op:    &float8NumbersOp,
+		In:    []*core.Tensor{x},
+		Attrs: []ir.Value{ir.IntValue(float8)},
+		Shapes: func() ([][]int, error) {
+			return oneShape(shapes.SameShape(x.Shape()))
+		},
+	})
+}
+
+var float8NumbersPartsOp = ir.Op{
+	Name:    "float8_numbers_parts",
+	Doc:     "is float8_numbers by a table.",
+	Kind:    ir.Composition,
+	In:      []ir.Operand{{Name: "x"}},
+	Attrs:   []ir.Attr{{Name: "float8", Kind: ir.AttrEnum, Enum: []string{"e4m3fn", "e4m3fnuz", "e5m2", "e5m2fnuz"}}},
+	Out:     []ir.Result{{Name: "numbers", DType: ir.Float32}},
+	DTypes:  ir.SetOf(ir.Uint8),
+	Promote: ir.PromoteNone,
+	Switch:  -1,
+	Tags:    ir.TagHidden,
+}
+
+// Float8NumbersPartsOp returns the descriptor of float8_numbers_parts, which
+// must not be changed.
+func Float8NumbersPartsOp() *ir.Op {
+	return &float8NumbersPartsOp
+}
+
+// Float8NumbersParts is float8_numbers by a table.
+func Float8NumbersParts(x *core.Tensor, float8 Float8) *core.Tensor {
+	in := []*core.Tensor{x}
+	if t := core.Refused(&float8NumbersPartsOp, in...); t != nil {
+		return t
+	}
+	var out *core.Tensor
+	core.NoGrad(func() {
+		out = core.Composing(func() *core.Tensor {
+			return composite.Float8Table(IndexSelect, Reshape, ToType, x, float8)
+		})
+	})
+	core.Composed(&float8NumbersPartsOp, in, out)
+	return out
 }
 
 var int4PackOp = ir.Op{

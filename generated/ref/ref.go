@@ -101,6 +101,7 @@ func Kernels() map[*ir.Op]ir.KernelFunc {
 		ops.SortFirstOp():               refopaque.SortFirst,
 		ops.SortPlacesOp():              refopaque.SortPlaces,
 		ops.Float8BytesOp():             refopaque.Float8Bytes,
+		ops.Float8NumbersOp():           refopaque.Float8Numbers,
 		ops.OnDiagonalOp():              refopaque.OnDiagonal,
 		ops.FoldBlocksOp():              refopaque.FoldBlocks,
 		ops.SharedRowsGradOp():          refopaque.WeightedRowsGrad,

@@ -1,6 +1,7 @@
 package opaque
 
 import (
+	"fmt"
 	"math"
 
 	"github.com/sinter-go/sinter/ir"
@@ -44,5 +45,20 @@ func Float8Bytes(c *ir.Call) error {
 		out.v[i] = ir.IntScalar(int64(code))
 	}
 	store(c.Out[0], out, ir.Uint8)
+	return nil
+}
+
+// Float8Numbers returns the numbers of codes in a format, which is the attribute.
+func Float8Numbers(c *ir.Call) error {
+	k := c.Attrs[0].Int
+	if k < 0 || k >= int64(len(ir.Float8s)) {
+		return fmt.Errorf("format %d, want one of %d", k, len(ir.Float8s))
+	}
+	format := ir.Float8s[k]
+	out := newTensor(c.Out[0].Shape, ir.Scalar{})
+	for i, s := range load(c.In[0], ir.Uint8).v {
+		out.v[i] = ir.FloatScalar(float64(format.Value(uint8(s.Int()))))
+	}
+	store(c.Out[0], out, ir.Float32)
 	return nil
 }
