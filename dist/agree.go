@@ -2,6 +2,7 @@ package dist
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
@@ -14,6 +15,9 @@ func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
 		on := tensor.On(g.Device())
 		sizes := tensor.Zeros([]int{g.Size()}, on, tensor.OfType(tensor.Int64))
 		size := tensor.FromSlice([]int64{int64(len(mine))}, []int{1}, on)
+		if err := g.ready(sizes, size); err != nil {
+			return err
+		}
 		if err := g.AllGather(sizes, size).Wait(context.Background()); err != nil {
 			return err
 		}
@@ -28,7 +32,11 @@ func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
 		padded := make([]uint8, longest)
 		copy(padded, mine)
 		out := tensor.Zeros([]int{g.Size(), int(longest)}, on, tensor.OfType(tensor.Uint8))
-		if err := g.AllGather(out, tensor.FromSlice(padded, []int{int(longest)}, on)).Wait(context.Background()); err != nil {
+		in := tensor.FromSlice(padded, []int{int(longest)}, on)
+		if err := g.ready(out, in); err != nil {
+			return err
+		}
+		if err := g.AllGather(out, in).Wait(context.Background()); err != nil {
 			return err
 		}
 		raw, err := tensor.Data[uint8](out)
@@ -43,6 +51,40 @@ func (g *Group) gatherBytes(mine []byte) (all [][]byte, err error) {
 		err = g.Err()
 	}
 	return all, err
+}
+
+// ready returns what is wrong with tensors that a call of all ranks is to be of. The others wait for that call: where this
+// rank cannot make it, as it has no memory, they are told.
+func (g *Group) ready(list ...tensor.Tensor) error {
+	for _, t := range list {
+		if err := t.Err(); err != nil {
+			g.Abort(err)
+			return err
+		}
+	}
+	return nil
+}
+
+// together returns nil where it is on all ranks, and otherwise the errors of all, on every rank. All ranks call it.
+func (g *Group) together(own error) error {
+	if g.Size() == 1 {
+		return own
+	}
+	bad, err := g.any([]bool{own != nil})
+	if err != nil || !bad[0] {
+		return errors.Join(own, err)
+	}
+	text := ""
+	if own != nil {
+		text = own.Error()
+	}
+	all, err := g.gatherBytes([]byte(text))
+	for r, b := range all {
+		if len(b) > 0 && r != g.Rank() {
+			err = errors.Join(err, fmt.Errorf("rank %d: %s", r, b))
+		}
+	}
+	return errors.Join(own, err)
 }
 
 // agree returns an error, on every rank, where a text of lines is not the same on all.
@@ -82,6 +124,9 @@ func (g *Group) any(flags []bool) ([]bool, error) {
 	out := flags
 	err := tensor.Scope(func() error {
 		t := tensor.FromSlice(flags, []int{len(flags)}, tensor.On(g.Device()))
+		if err := g.ready(t); err != nil {
+			return err
+		}
 		if err := g.AllReduce(t, Max).Wait(context.Background()); err != nil {
 			return err
 		}

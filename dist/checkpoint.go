@@ -32,21 +32,38 @@ func SaveCheckpoint(g *Group, path string, s checkpoint.State) error {
 }
 
 // LoadCheckpoint is checkpoint.Load for a group: all ranks call it, each reads the file and
-// takes what it keeps, and where one fails every rank returns an error. The random numbers of
+// takes what it keeps. Where one fails, be it that its file is damaged or that its device has no memory, every
+// rank returns its error, and all are as they were. The random numbers of
 // all ranks go on alike; those of a rank's own come from a generator that Random of the
 // group makes anew.
 func LoadCheckpoint(g *Group, path string, s checkpoint.State) (metadata map[string]string, err error) {
-	err = atCheckpoint(g, "LoadCheckpoint", func() error {
-		if o, ok := s.Optimizer.(*ShardedOptimizer); ok && o.made() == nil {
-			s.Optimizer = &loading{ShardedOptimizer: o}
-		}
-		return toUnits(unitsOf(s.Model), func() (err error) {
-			metadata, err = checkpoint.Load(path, s)
+	if !g.made() {
+		return nil, errNil
+	}
+	if o, ok := s.Optimizer.(*ShardedOptimizer); ok && o.made() == nil {
+		s.Optimizer = &loading{ShardedOptimizer: o}
+	}
+	read, told := false, false // by this rank; what failed, by all
+	err = toUnits(unitsOf(s.Model), func(install func() (undo func() error, err error)) (err error) {
+		metadata, err = checkpoint.LoadTogether(path, s, func(own error) error {
+			undo := func() error { return nil }
+			if read && own == nil {
+				undo, own = install()
+			}
+			read = true
+			err := g.together(own)
+			if told = err != nil; told && own == nil {
+				err = errors.Join(err, undo())
+			}
 			return err
 		})
+		return err
 	})
+	if err != nil && !read && !told { // the others ask whether all have read it
+		err = g.together(err)
+	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("dist: rank %d: LoadCheckpoint: %w", g.Rank(), err)
 	}
 	return metadata, nil
 }
@@ -60,17 +77,7 @@ func atCheckpoint(g *Group, what string, f func() error) error {
 	if g.Err() != nil {
 		return fmt.Errorf("dist: %s: %w", what, errors.Join(own, g.Err()))
 	}
-	text := ""
-	if own != nil {
-		text = own.Error()
-	}
-	all, err := g.gatherBytes([]byte(text))
-	for r, b := range all {
-		if len(b) > 0 && r != g.Rank() {
-			err = errors.Join(err, fmt.Errorf("rank %d: %s", r, b))
-		}
-	}
-	if err = errors.Join(own, err); err != nil {
+	if err := g.together(own); err != nil {
 		return fmt.Errorf("dist: rank %d: %s: %w", g.Rank(), what, err)
 	}
 	return nil

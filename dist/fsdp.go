@@ -101,7 +101,7 @@ func (d *FullyShardedDataParallel) begin() error {
 	if err := d.group.broadcastAll(values); err != nil {
 		return err
 	}
-	if err := d.divide(names, params); err != nil {
+	if err := d.group.together(d.divide(names, params)); err != nil {
 		return err
 	}
 	d.link()

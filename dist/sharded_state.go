@@ -43,34 +43,36 @@ func (s *ShardedOptimizer) gather(root int) (map[string]tensor.Tensor, error) {
 	}
 	out := map[string]tensor.Tensor{}
 	keep := root == everyRank || root == s.group.Rank()
+	var why error // this rank cannot go on; the others know it before the next call of all
+	take := func(name string, t tensor.Tensor) {
+		if t = t.CPU(); t.Err() != nil {
+			why = fmt.Errorf("%s: %w", name, t.Err())
+		} else if keep {
+			tensor.Keep(t)
+			out[name] = t
+		}
+	}
 	err = tensor.Scope(func() error {
 		for _, name := range slices.Sorted(maps.Keys(own)) {
 			if _, _, indexed := optim.StateParameter(name); indexed {
 				continue
 			}
-			t, err := s.whole(own[name])
+			t, err := s.whole(own[name], why)
 			if err != nil {
 				return fmt.Errorf("%s: %w", name, err)
 			}
-			if keep {
-				tensor.Keep(t)
-				out[name] = t
-			}
+			take(name, t)
 		}
 		for _, b := range kept {
-			t, err := s.join(&b, own)
+			t, err := s.join(&b, own, why)
 			if err != nil {
 				return fmt.Errorf("%s: %w", b.name(), err)
 			}
 			if keep {
-				if t = t.CPU(); t.Err() != nil {
-					return t.Err()
-				}
-				tensor.Keep(t)
-				out[b.name()] = t
+				take(b.name(), t)
 			}
 		}
-		return nil
+		return s.group.together(why)
 	})
 	if err != nil {
 		release(out)
@@ -158,8 +160,9 @@ func (s *ShardedOptimizer) kept(own map[string]tensor.Tensor, why error) ([]kept
 }
 
 // whole returns a scalar as it is, and of a vector, which has an element for each part, one
-// that has an element for each parameter: that of the rank which has its first elements.
-func (s *ShardedOptimizer) whole(t tensor.Tensor) (tensor.Tensor, error) {
+// that has an element for each parameter: that of the rank which has its first elements. Where one of the ranks fails, or
+// has failed before for a reason, all do.
+func (s *ShardedOptimizer) whole(t tensor.Tensor, why error) (tensor.Tensor, error) {
 	if t.Rank() == 0 {
 		return t.Clone(), nil
 	}
@@ -168,30 +171,32 @@ func (s *ShardedOptimizer) whole(t tensor.Tensor) (tensor.Tensor, error) {
 		if p := &s.own[i]; p.from > 0 || p.to == 0 {
 			continue
 		}
-		if err := out.Narrow(0, s.own[i].param, 1).CopyFrom(t.Narrow(0, i, 1)); err != nil {
-			return t, err
-		}
+		why = errors.Join(why, out.Narrow(0, s.own[i].param, 1).CopyFrom(t.Narrow(0, i, 1)))
 	}
 	on := out.To(s.group.Device())
+	if err := s.group.together(errors.Join(why, on.Err())); err != nil {
+		return t, err
+	}
 	err := s.group.AllReduce(on, Sum).Wait(context.Background())
 	return on.CPU(), err
 }
 
-// join returns what is kept beside a parameter, of which every rank has its pieces.
-func (s *ShardedOptimizer) join(k *keptTensor, own map[string]tensor.Tensor) (tensor.Tensor, error) {
+// join returns what is kept beside a parameter, of which every rank has its pieces. It fails as whole does.
+func (s *ShardedOptimizer) join(k *keptTensor, own map[string]tensor.Tensor, why error) (tensor.Tensor, error) {
 	p := s.params[k.param]
 	out := tensor.Zeros(p.Shape(), tensor.On(s.group.Device()), tensor.OfType(k.dtype))
+	why = errors.Join(why, out.Err())
 	for i := range s.own {
 		if s.own[i].param != k.param || s.own[i].from == s.own[i].to {
 			continue
 		}
 		t, ok := own[optim.StateName(k.prefix, i)]
-		if !ok {
-			continue // the parameter has made no step here, as on no rank
+		if ok && why == nil { // else the parameter has made no step here, as on no rank
+			why = s.own[i].of(out).CopyFrom(t)
 		}
-		if err := s.own[i].of(out).CopyFrom(t); err != nil {
-			return out, err
-		}
+	}
+	if err := s.group.together(why); err != nil {
+		return out, err
 	}
 	err := s.group.Batch(func(b *Batch) {
 		for i := range s.pieces {

@@ -122,6 +122,9 @@ func (u *unit) begin() error {
 		})
 	})
 	u.gathered = now
+	if err != nil {
+		u.group.Abort(err) // the others wait for this rank's part
+	}
 	return err
 }
 

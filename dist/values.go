@@ -12,6 +12,9 @@ import (
 func (g *Group) Values(ctx context.Context, op Op, values ...float64) (out []float64, err error) {
 	err = tensor.Scope(func() error {
 		t := tensor.FromSlice(values, []int{len(values)}, tensor.On(g.Device()))
+		if err := g.ready(t); err != nil {
+			return g.named(err)
+		}
 		if err := g.AllReduce(t, op).Synchronize(ctx); err != nil {
 			return err
 		}

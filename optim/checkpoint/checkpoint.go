@@ -106,29 +106,104 @@ func Save(path string, s State) error {
 // devices may differ. When Load returns an error, which wraps ErrFit where
 // something does not fit, it has changed nothing.
 func Load(path string, s State) (metadata map[string]string, err error) {
+	return load(path, s, nil)
+}
+
+// LoadTogether is Load in step with others that load the same checkpoint: all of them change, or none. agree is called with
+// what went wrong here, nil for nothing: first when the checkpoint was read and fits, and if it returned nil once
+// more when it was put. Where it returns an error, of this one or of others, everything is again as it was. It is not
+// called for a State of no use.
+func LoadTogether(path string, s State, agree func(own error) error) (metadata map[string]string, err error) {
+	return load(path, s, agree)
+}
+
+func load(path string, s State, agree func(error) error) (metadata map[string]string, err error) {
 	if err := s.sound(); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
+	together := agree != nil
+	if !together {
+		agree = func(own error) error { return own }
+	}
+	f, tensors, err := read(path, s)
+	defer func() { release(tensors) }()
+	if err = agree(err); err != nil {
+		return nil, err
+	}
+	before := &earlier{}
+	defer func() { release(before.optimizer); release(before.model) }()
+	own := f.put(s, before, together)
+	if own != nil {
+		own = fmt.Errorf("checkpoint: %s: %w", path, own)
+	}
+	if err := agree(own); err != nil {
+		if own == nil {
+			err = errors.Join(err, before.back(s))
+		}
+		return nil, err
+	}
+	if s.Scheduler != nil {
+		if err := s.Scheduler.SetState(*f.scheduler); err != nil {
+			return nil, err // cannot be: f was checked
+		}
+	}
+	generator(s).SetState(f.random)
+	return f.user, nil
+}
+
+// read returns the checkpoint at path, which fits s, and the tensors that were read.
+func read(path string, s State) (*file, map[string]tensor.Tensor, error) {
 	tensors, all, err := data.LoadTensors(path, device.CPU)
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %w", err)
+		return nil, nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	defer func() {
-		for _, t := range tensors {
-			t.Release()
-		}
-	}()
 	f, err := divide(tensors, all)
 	if err == nil {
 		err = f.check(s)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w: %w", path, ErrFit, err)
+		err = fmt.Errorf("checkpoint: %s: %w: %w", path, ErrFit, err)
 	}
-	if err := f.put(s); err != nil {
-		return nil, fmt.Errorf("checkpoint: %s: %w", path, err)
+	return f, tensors, err
+}
+
+func release(tensors map[string]tensor.Tensor) {
+	for _, t := range tensors {
+		t.Release()
 	}
-	return f.user, nil
+}
+
+// earlier is what a State had before a checkpoint was put into it.
+type earlier struct {
+	optimizer, model map[string]tensor.Tensor
+}
+
+// keepModel keeps copies of a model's tensors in host memory.
+func (e *earlier) keepModel(m any) error {
+	e.model = map[string]tensor.Tensor{}
+	return tensor.NoGrad(func() error {
+		for name, t := range nn.StateDict(m) {
+			c := t.CPU()
+			if c == t {
+				c = t.Clone()
+			}
+			if e.model[name] = c; c.Err() != nil {
+				return fmt.Errorf("%s: %w", name, c.Err())
+			}
+		}
+		return nil
+	})
+}
+
+// back puts back what there was.
+func (e *earlier) back(s State) (err error) {
+	if s.Optimizer != nil {
+		err = s.Optimizer.SetState(e.optimizer)
+	}
+	if s.Model != nil {
+		err = errors.Join(err, nn.LoadStateDict(s.Model, e.model))
+	}
+	return err
 }
 
 // ReadMetadata returns what the program added to the checkpoint at path, without
@@ -163,20 +238,18 @@ func parameterNames(s State) (string, error) {
 	return strings.Join(list, "\n"), nil
 }
 
-// put changes s to what f holds, which fits. The optimizer comes first because
-// it can be undone when a device fails in the middle of the model.
-func (f *file) put(s State) error {
-	var before map[string]tensor.Tensor
-	if s.Optimizer != nil {
-		var err error
-		if before, err = s.Optimizer.State(); err != nil {
+// put changes the tensors of s to what f holds, which fits, or nothing. The optimizer comes first because
+// it can be undone when a device fails in the middle of the model. What there was is kept, that of the model if together.
+func (f *file) put(s State, before *earlier, together bool) (err error) {
+	if s.Model != nil && together {
+		if err := before.keepModel(s.Model); err != nil {
 			return err
 		}
-		defer func() {
-			for _, t := range before {
-				t.Release()
-			}
-		}()
+	}
+	if s.Optimizer != nil {
+		if before.optimizer, err = s.Optimizer.State(); err != nil {
+			return err
+		}
 		switch err := s.Optimizer.SetState(f.optimizer); {
 		case errors.Is(err, optim.ErrState):
 			return fmt.Errorf("%w: %w", ErrFit, err)
@@ -187,17 +260,11 @@ func (f *file) put(s State) error {
 	if s.Model != nil {
 		if err := nn.LoadStateDict(s.Model, f.model); err != nil {
 			if s.Optimizer != nil {
-				err = errors.Join(err, s.Optimizer.SetState(before))
+				err = errors.Join(err, s.Optimizer.SetState(before.optimizer))
 			}
 			return err
 		}
 	}
-	if s.Scheduler != nil {
-		if err := s.Scheduler.SetState(*f.scheduler); err != nil {
-			return err // cannot be: f was checked
-		}
-	}
-	generator(s).SetState(f.random)
 	return nil
 }
 

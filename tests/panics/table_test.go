@@ -1091,6 +1091,7 @@ var functions = []struct {
 	{"optim.StateName", optim.StateName},
 	{"checkpoint.Save", checkpoint.Save},
 	{"checkpoint.Load", checkpoint.Load},
+	{"checkpoint.LoadTogether", checkpoint.LoadTogether},
 	{"checkpoint.ReadMetadata", checkpoint.ReadMetadata},
 	{"profile.NVTX", profile.NVTX},
 	{"profile.Start", profile.Start},
