@@ -121,9 +121,14 @@ func load(path string, s State, agree func(error) error) (metadata map[string]st
 	if err := s.sound(); err != nil {
 		return nil, fmt.Errorf("checkpoint: %w", err)
 	}
-	together := agree != nil
-	if !together {
-		agree = func(own error) error { return own }
+	together, ask := agree != nil, agree
+	agree = func(own error) error {
+		if together {
+			if err := ask(own); err != nil {
+				return err
+			}
+		}
+		return own
 	}
 	f, tensors, err := read(path, s)
 	defer func() { release(tensors) }()
