@@ -75,7 +75,7 @@ func (w *workload) sets(r *row) int {
 // rows returns all rows for the device.
 func (w *workload) rows(compiled bool) []row {
 	if !w.dev.Accelerator() {
-		parts := [][]row{w.cpuRows(), w.cpuFusedRows(compiled), w.cpuPatternRows(compiled), w.fusedRows(compiled), w.fourierRows(), w.cpuCompiledRows(compiled)}
+		parts := [][]row{w.cpuRows(), w.cpuFusedRows(compiled), w.cpuPatternRows(compiled), w.cpuBesideRows(compiled), w.fusedRows(compiled), w.fourierRows(), w.cpuCompiledRows(compiled)}
 		for i := range parts[3] {
 			parts[3][i].targets = nil // they are for a library's
 		}

@@ -50,3 +50,18 @@ func TestSoftmaxPull(t *testing.T) {
 		}
 	}
 }
+
+// BenchmarkSoftmaxPull is the gradient along the middle axis.
+func BenchmarkSoftmaxPull(b *testing.B) {
+	for _, shape := range [][]int{{200000, 4, 2}, {100000, 4, 8}, {20000, 16, 32}, {2000, 64, 16}, {64, 128, 512}} {
+		b.Run(fmt.Sprint(shape), func(b *testing.B) {
+			rng := newRand()
+			g := cputest.FillFloat(cputest.NewView(ir.Float32, "contiguous", shape...), rng, -1, 1)
+			y := cputest.FillFloat(cputest.NewView(ir.Float32, "contiguous", shape...), rng, 0, 1)
+			to := cputest.NewView(ir.Float32, "contiguous", shape...)
+			for b.Loop() {
+				_ = SoftmaxPull(call(ir.Float32, []ir.Value{num(1)}, []ir.View{to}, g, y))
+			}
+		})
+	}
+}
