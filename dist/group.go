@@ -320,12 +320,29 @@ func (b *Batch) release() {
 	b.held = nil
 }
 
+// kept are handles whose memory a library may be at until the process ends.
+var kept struct {
+	sync.Mutex
+	handles []*core.Tensor
+}
+
+// keep has nobody else get the memory of a batch.
+func keep(b *Batch) {
+	kept.Lock()
+	defer kept.Unlock()
+	kept.handles = append(kept.handles, b.held...)
+	b.held = nil
+}
+
 // later has the host's calls made by the group's goroutine.
 func (g *Group) later(b *Batch) *Work {
 	w := &Work{done: make(chan struct{})}
 	g.queue.push(func() {
 		if err := g.comm.Do(0, b.calls...); err != nil {
 			w.err = g.named(err)
+			if k, ok := g.comm.(collective.Keeper); ok && k.Keeps() {
+				keep(b)
+			}
 		}
 		b.release()
 		close(w.done)

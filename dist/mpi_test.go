@@ -19,6 +19,8 @@ import (
 	"github.com/sinter-go/sinter/backend/mpi"
 	"github.com/sinter-go/sinter/dist"
 	"github.com/sinter-go/sinter/generated/tensor"
+	"github.com/sinter-go/sinter/ir"
+	"github.com/sinter-go/sinter/runtime/core"
 	"github.com/sinter-go/sinter/runtime/device"
 	"github.com/sinter-go/sinter/runtime/precision"
 	"github.com/sinter-go/sinter/tests/self"
@@ -220,6 +222,11 @@ func init() {
 		}
 		err := g.AllReduce(x, dist.Sum).Synchronize(context.Background())
 		fmt.Println(err) // before rank 1 leaves, at which the launcher ends this one
+		if again, failed := reused(x); failed != nil || again {
+			fmt.Println("what MPI may be at is another tensor's:", again, failed)
+		} else {
+			fmt.Println("the memory is kept")
+		}
 		note("%v", err)
 		return err
 	}
@@ -271,7 +278,7 @@ func TestMPIFaults(t *testing.T) {
 			"dist: rank 1: call 1 of the group: the ranks make different calls"}},
 		{"another message", "1h", plain, []string{"rank 0 makes receive of float64 [1 3] from rank 1, rank 1 a send of float32 [2 3]"}},
 		{"stay away", "200ms", plain, []string{
-			"dist: rank 0: all-reduce(sum) of float32 [4], call 1 of the group: rank 0 waited 200ms for the others: timeout"}},
+			"dist: rank 0: all-reduce(sum) of float32 [4], call 1 of the group: rank 0 waited 200ms for the others: timeout", "the memory is kept"}},
 		// This launcher lets those that are left go on for a moment, if they want to.
 		{"die", "100ms", []string{"mpiexec.gforker"}, []string{
 			"failed: dist: rank 0: all-reduce(average) of float32 [4194304]", "waited 100ms for the others", "Killed"}},
@@ -297,4 +304,19 @@ func TestMPITraining(t *testing.T) {
 			}
 		}
 	}
+}
+
+// reused releases a tensor, and reports whether one of those that are made then has its memory.
+func reused(x tensor.Tensor) (bool, error) {
+	op := &ir.Op{Name: "place"}
+	was, err := core.Lend(op, x.Handle(), 0, false)
+	x.Release()
+	for range 100 {
+		y := tensor.Ones(was.Shape)
+		now, lent := core.Lend(op, y.Handle(), 0, false)
+		if err = errors.Join(err, lent); err != nil || now.Ptr == was.Ptr {
+			return true, err
+		}
+	}
+	return false, nil
 }

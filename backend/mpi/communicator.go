@@ -30,6 +30,7 @@ type Communicator struct {
 	driver  device.HostCaller
 	timeout time.Duration
 	made    atomic.Uint64 // collective calls so far
+	left    atomic.Bool   // there are calls that nobody waits for any more
 	near    []neighbour   // does not change
 
 	mu     sync.Mutex
@@ -37,7 +38,10 @@ type Communicator struct {
 	closed bool
 }
 
-var _ collective.Communicator = (*Communicator)(nil)
+var (
+	_ collective.Communicator = (*Communicator)(nil)
+	_ collective.Keeper       = (*Communicator)(nil)
+)
 
 // New returns this process's end of a group of all processes that the launcher started,
 // each on a device whose memory the host reaches. All call it. A rank that waits for
@@ -188,7 +192,7 @@ func (c *Communicator) run(calls []*collective.Call) error {
 		return err
 	}
 	var sends []*request
-	defer func() { abandon(sends...) }()
+	defer func() { c.abandon(sends...) }()
 	for _, call := range calls {
 		if call.Kind == collective.Send {
 			made, err := c.send(call)
@@ -233,13 +237,21 @@ var abandoned struct {
 }
 
 // abandon keeps the frames of calls that nobody waits for any more.
-func abandon(list ...*request) {
+func (c *Communicator) abandon(list ...*request) {
+	if len(list) == 0 {
+		return
+	}
+	c.left.Store(true)
 	abandoned.Lock()
 	defer abandoned.Unlock()
 	for _, r := range list {
 		abandoned.frames = append(abandoned.frames, r.frame)
 	}
 }
+
+// Keeps reports whether a call of the group ran out of time or failed while MPI had its memory, which it may read and
+// write until the process ends.
+func (c *Communicator) Keeps() bool { return c.left.Load() }
 
 // start begins a call. args gives its arguments before the request, whose address is the
 // last; the memory of views that it names is kept in place.
@@ -295,7 +307,7 @@ func (c *Communicator) wait(r *request) error {
 			err = others.look(c.near)
 		}
 		if err != nil {
-			abandon(r)
+			c.abandon(r)
 			return fmt.Errorf("%s: %w", r.what, err)
 		}
 		if time.Since(began) < spinning {

@@ -202,6 +202,13 @@ type Lingerer interface {
 	Lingers() <-chan struct{}
 }
 
+// A Keeper is a Communicator whose calls that nobody waits for any more may be at their memory for as long as the
+// process runs.
+type Keeper interface {
+	// Keeps reports whether there are such calls.
+	Keeps() bool
+}
+
 // A Replayer is a Communicator that compares what its rank replays with what ranks of other processes
 // make and replay, or has replays wait for what its calls wait for on the host.
 type Replayer interface {
