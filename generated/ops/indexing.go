@@ -580,8 +580,8 @@ func IndexMasked(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *
 
 func indexMaskedCompose(x *core.Tensor, dim int, index *core.Tensor, value ir.Scalar) *core.Tensor {
 	n := shapes.Size(x.Shape(), dim)
-	marks := Scatter(Expand(ToType(ZerosIndex([]int{}, core.PlacementLike(x)), ir.Bool), []int{n}), 0, index, core.ScalarTensor(ir.BoolScalar(true)))
-	return MaskedFill(x, Reshape(marks, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, n)), core.ScalarTensor(value))
+	marks := Scatter(Expand(ToType(ZerosIndex([]int{}, core.PlacementLike(x)), ir.Bool), []int{n}), 0, Reshape(index, []int{ir.NumElements(index.Shape())}), core.ScalarTensor(ir.BoolScalar(true)))
+	return MaskedFill(WithDim(x, dim), Reshape(marks, shapes.WithSize(shapes.OnesInts(len(x.Shape())), dim, n)), core.ScalarTensor(value))
 }
 
 var indexReduceOp = ir.Op{
