@@ -220,12 +220,18 @@ func init() {
 			}
 			os.Exit(1)
 		}
-		err := g.AllReduce(x, dist.Sum).Synchronize(context.Background())
-		fmt.Println(err) // before rank 1 leaves, at which the launcher ends this one
+		y, first := x.Clone(), g.AllReduce(x, dist.Sum)
+		behind := g.AllReduce(y, dist.Sum)
+		err := first.Synchronize(context.Background())
+		_ = behind.Synchronize(context.Background()) // it fails as the first one does
+		fmt.Println(err)                             // before rank 1 leaves, at which the launcher ends this one
 		if again, failed := reused(x); failed != nil || again {
 			fmt.Println("what MPI may be at is another tensor's:", again, failed)
 		} else {
 			fmt.Println("the memory is kept")
+		}
+		if again, failed := reused(y); failed == nil && again {
+			fmt.Println("that of the call behind it is not")
 		}
 		note("%v", err)
 		return err
@@ -278,7 +284,7 @@ func TestMPIFaults(t *testing.T) {
 			"dist: rank 1: call 1 of the group: the ranks make different calls"}},
 		{"another message", "1h", plain, []string{"rank 0 makes receive of float64 [1 3] from rank 1, rank 1 a send of float32 [2 3]"}},
 		{"stay away", "200ms", plain, []string{
-			"dist: rank 0: all-reduce(sum) of float32 [4], call 1 of the group: rank 0 waited 200ms for the others: timeout", "the memory is kept"}},
+			"dist: rank 0: all-reduce(sum) of float32 [4], call 1 of the group: rank 0 waited 200ms for the others: timeout", "the memory is kept\nthat of the call behind it is not"}},
 		// This launcher lets those that are left go on for a moment, if they want to.
 		{"die", "100ms", []string{"mpiexec.gforker"}, []string{
 			"failed: dist: rank 0: all-reduce(average) of float32 [4194304]", "waited 100ms for the others", "Killed"}},

@@ -30,7 +30,7 @@ type Communicator struct {
 	driver  device.HostCaller
 	timeout time.Duration
 	made    atomic.Uint64 // collective calls so far
-	left    atomic.Bool   // there are calls that nobody waits for any more
+	left    atomic.Bool   // nobody waits any more for calls of the last batch
 	near    []neighbour   // does not change
 
 	mu     sync.Mutex
@@ -165,6 +165,7 @@ var collectiveOp = &ir.Op{Name: "collective"}
 
 // Do makes calls in the order of a stream.
 func (c *Communicator) Do(s device.StreamID, calls ...*collective.Call) error {
+	c.left.Store(false)
 	if err := c.Err(); err != nil {
 		return err
 	}
@@ -249,7 +250,7 @@ func (c *Communicator) abandon(list ...*request) {
 	}
 }
 
-// Keeps reports whether a call of the group ran out of time or failed while MPI had its memory, which it may read and
+// Keeps reports whether the last batch ran out of time or failed while MPI had its memory, which it may read and
 // write until the process ends.
 func (c *Communicator) Keeps() bool { return c.left.Load() }
 

@@ -202,10 +202,9 @@ type Lingerer interface {
 	Lingers() <-chan struct{}
 }
 
-// A Keeper is a Communicator whose calls that nobody waits for any more may be at their memory for as long as the
-// process runs.
+// A Keeper is a Communicator whose calls that failed may be at their memory for as long as the process runs.
 type Keeper interface {
-	// Keeps reports whether there are such calls.
+	// Keeps reports whether those of the last batch are, where Do returned an error.
 	Keeps() bool
 }
 
