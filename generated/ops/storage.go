@@ -160,12 +160,14 @@ func Float8Decode(x *core.Tensor, float8 Float8) *core.Tensor {
 	}
 	var out *core.Tensor
 	core.NoGrad(func() {
-		out = core.Composing(func() *core.Tensor {
-			return composite.Float8Decode(Float8Numbers, x, float8)
-		})
+		out = float8DecodeCompose(x, float8)
 	})
 	core.Composed(&float8DecodeOp, in, out)
 	return out
+}
+
+func float8DecodeCompose(x *core.Tensor, float8 Float8) *core.Tensor {
+	return Float8Numbers(x, float8)
 }
 
 // Float8DecodeOut is Float8Decode with the result written to dst, which has

@@ -31,17 +31,6 @@ func Float8Encode[E ~uint8](code func(x *core.Tensor, unit, steps, top, over, na
 	return code(x, math.Ldexp(1, f.Bias-1), math.Ldexp(1, f.Fraction), float64(f.Top), float64(over), float64(f.NaN), float64(least))
 }
 
-// Float8Decode returns the numbers of codes in a format, as float32.
-func Float8Decode[E ~uint8](numbers func(x *core.Tensor, format E) *core.Tensor, x *core.Tensor, format E) *core.Tensor {
-	if t := core.FirstError(x); t != nil {
-		return t
-	}
-	if int(format) >= len(ir.Float8s) {
-		return core.Fail(op("float8_decode"), fmt.Errorf("format %d, want one of %d", format, len(ir.Float8s)))
-	}
-	return numbers(x, format)
-}
-
 // Float8Table looks the numbers of codes in a format up.
 func Float8Table[E ~uint8](take pick, reshape withInts, to castTo, x *core.Tensor, format E) *core.Tensor {
 	if t := core.FirstError(x); t != nil {
